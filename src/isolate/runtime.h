@@ -32,10 +32,9 @@ struct Job {
   // Canonical module source that defines `run` (workflow::RunnableBody::source). Runtimes key their
   // caches by it.
   std::string source;
-  std::vector<std::string> fields;  // names of self's attributes that have a value in `self`
-  json::Value self;                 // object: field -> value
-  json::Value state;                // object
-  json::Value config;               // object
+  json::Value self;    // object: attribute -> value
+  json::Value state;   // object
+  json::Value config;  // object
   Limits limits;
 };
 
