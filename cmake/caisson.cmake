@@ -32,7 +32,7 @@ function(caisson_module)
       CAISSON_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CAISSON_BINARY_DIR="${PROJECT_BINARY_DIR}")
     set_property(GLOBAL APPEND PROPERTY CAISSON_TEST_TARGETS ${M_NAME}_test)
     gtest_discover_tests(${M_NAME}_test TEST_PREFIX "${M_NAME}." DISCOVERY_TIMEOUT 60
-                         PROPERTIES TIMEOUT 600)
+                         PROPERTIES TIMEOUT 600 LABELS unit)
   endif()
 
   if(CAISSON_FUZZ)

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run the tests, stage by stage, and end with one line "N passed, N failed[, N skipped]".
+
+The quick tier is what CI runs: the release build's unit and system tests, layers and formatting,
+the unit tests once more under ASan and UBSan, and every fuzzer for a short time. --full adds TSan,
+clang-tidy, the clang build, long fuzzing and the benches.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.passed = self.failed = self.skipped = 0
+        self.failures: list[str] = []
+
+    def add(self, name: str, ok: bool) -> None:
+        if ok:
+            self.passed += 1
+        else:
+            self.failed += 1
+            self.failures.append(name)
+
+
+def run(command: list[str], env: dict | None = None) -> bool:
+    print("+ " + " ".join(command), file=sys.stderr, flush=True)
+    return subprocess.run(command, cwd=ROOT, env=os.environ | (env or {})).returncode == 0
+
+
+def build(preset: str, tally: Tally, *targets: str) -> bool:
+    configured = (ROOT / "build" / preset / "build.ninja").is_file()
+    ok = configured or run(["cmake", "--preset", preset, f"-DPython3_EXECUTABLE={ROOT}/.venv/bin/python"])
+    ok = ok and run(["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
+    if not ok:
+        tally.add(f"build of preset {preset}", False)
+    return ok
+
+
+def ctest(preset: str, tally: Tally, *arguments: str, env: dict | None = None) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        report = pathlib.Path(directory) / "report.xml"
+        run(["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--progress", "--no-tests=error",
+             "-j", str(os.cpu_count()), "--output-junit", str(report), *arguments], env)
+        if not report.is_file():
+            tally.add(f"ctest of preset {preset}", False)
+            return
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            status = case.get("status")
+            if status in {"notrun", "disabled"}:
+                tally.skipped += 1
+                print(f"skipped: {case.get('name')}")
+            else:
+                tally.add(f"{preset}: {case.get('name')}", status == "run")
+
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "allow_user_segv_handler=1:detect_leaks=1:abort_on_error=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "LSAN_OPTIONS": "report_objects=1",
+}
+
+
+def release(tally: Tally, full: bool) -> None:
+    if build("release", tally):
+        ctest("release", tally, env={"CAISSON_TEST_FULL": "1"} if full else None)
+
+
+def style(tally: Tally, full: bool) -> None:
+    if full and not (ROOT / "build/clang/build.ninja").is_file():
+        run(["cmake", "--preset", "clang", f"-DPython3_EXECUTABLE={ROOT}/.venv/bin/python"])
+    tally.add("lint", run([sys.executable, "tools/lint.py", *([] if full else ["--no-tidy"])]))
+
+
+def sanitized(tally: Tally, full: bool) -> None:
+    if not build("fuzz", tally):
+        return
+    ctest("fuzz", tally, "-L", "unit", env=SANITIZER_ENV)
+    command = [sys.executable, "tools/run_fuzzers.py", "--seconds", "600" if full else "20"]
+    tally.add("fuzzers", run(command))
+
+
+def threads(tally: Tally, _full: bool) -> None:
+    if build("tsan", tally):
+        ctest("tsan", tally, "-L", "unit", env={"TSAN_OPTIONS": "halt_on_error=1"})
+
+
+def clang(tally: Tally, _full: bool) -> None:
+    if build("clang", tally):
+        tally.add("clang build", True)
+
+
+def benches(tally: Tally, _full: bool) -> None:
+    if build("bench", tally):
+        tally.add("benches", run([sys.executable, "bench/run.py"]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true")
+    full = parser.parse_args().full
+    stages = [release, style, sanitized] + ([threads, clang, benches] if full else [])
+    tally = Tally()
+    for stage in stages:
+        start = time.monotonic()
+        stage(tally, full)
+        print(f"== {stage.__name__}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    for name in tally.failures:
+        print(f"FAILED: {name}")
+    skipped = f", {tally.skipped} skipped" if tally.skipped else ""
+    print(f"{tally.passed} passed, {tally.failed} failed{skipped}")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
