@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Plan is an IR made ready to run: types resolved, configurations checked and their templates
+// parsed, bodies prepared, edges turned into indexes, subgraphs likewise. Made once per IR,
+// immutable, shared by any number of runs on any threads. It runs nothing by itself.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/status.h"
+#include "nodes/node.h"
+#include "workflow/body.h"
+#include "workflow/ir.h"
+
+namespace caisson::graph {
+
+struct PlanOptions {
+  workflow::CompileOptions compile;  // for the check of the bodies
+};
+
+struct PlannedGraph;  // graph/planned.h
+
+class Plan {
+ public:
+  // Fails with
+  //   graph.not_native    types that exist but do not run here yet; the message names every such
+  //   node graph.build         edges that cannot be built (START as a target, a second branch, ...)
+  //   nodes.config        "Failed to construct node '<id>' of type '<T>': <what and where>"
+  //   graph.body          a body that breaks a rule of section 5 of the format; details:
+  //   diagnostics
+  // `graph` should have passed workflow::Compile or LoadIr; references are checked here again.
+  // `table` must outlive the plan.
+  static Result<Plan> Create(std::shared_ptr<const workflow::Graph> graph,
+                             const nodes::Table& table = nodes::BuiltinNodes(),
+                             const PlanOptions& options = {});
+
+  const PlannedGraph& root() const { return *root_; }
+  const workflow::Graph& source() const { return *source_; }
+  // Whether a run needs an isolate::Runtime.
+  bool has_code_nodes() const { return has_code_nodes_; }
+  // Nodes of this graph and its subgraphs.
+  std::size_t node_count() const { return node_count_; }
+
+ private:
+  std::shared_ptr<const workflow::Graph> source_;
+  std::shared_ptr<const PlannedGraph> root_;
+  bool has_code_nodes_ = false;
+  std::size_t node_count_ = 0;
+};
+
+}  // namespace caisson::graph
