@@ -62,6 +62,9 @@ struct GraphSpans {
   std::vector<SourceSpan> nodes;
   std::vector<SourceSpan> edges;
   std::vector<SourceSpan> conditional_edges;
+  // By node: line L of a code node's body is line bodies[i].line + L - 1 of the file. Unknown (or
+  // the whole vector empty) where body and file do not run line by line, and for other nodes.
+  std::vector<SourceSpan> bodies;
 };
 
 struct Graph {
