@@ -23,6 +23,9 @@ struct Diagnostic {
   // The line that the peer reports (0: none); differs from span.line where its checks point at an
   // enclosing construct or, for semantic errors, at nothing.
   std::uint32_t peer_line = 0;
+  // An error of ours only: the peer compiles what this refuses (reserved keys, capabilities of the
+  // artifact, literals that JSON cannot hold). Never the first while the peer has one of its own.
+  bool peer_accepts = false;
 };
 
 enum class DiagnosticFormat { kText, kJson, kSarif };

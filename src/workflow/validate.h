@@ -4,6 +4,9 @@
 // its business. Messages and their order are the peer's; all are collected.
 #pragma once
 
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "workflow/diagnostic.h"
@@ -11,10 +14,21 @@
 
 namespace caisson::workflow {
 
+// What the compiler knows beyond the IR's text, so that one slip is reported once and in its place.
+struct ValidateHints {
+  // Graphs that lack nodes or edges because the statements that make them were refused: of these no
+  // unknown or missing node is reported.
+  std::unordered_set<const Graph*> incomplete;
+  // The graph, with its spans, whose JSON form a workflow tool's "graph" member is: looked up by the
+  // address of the object (`&value.as_object()`), which copies of a Value share.
+  std::unordered_map<const json::Object*, std::shared_ptr<const Graph>> tool_graphs;
+};
+
 // Diagnostic::path names the graph ("IR subgraph 'x'"); Diagnostic::span is the span of the node or
 // edge that caused it where the graph has spans, else that of the node that holds the graph.
 // Graphs of workflow tools must have been written by ToJson or have passed LoadIr's form checks;
 // one that has not is reported as malformed.
-void ValidateGraph(const Graph& graph, std::vector<Diagnostic>& out);
+void ValidateGraph(const Graph& graph, std::vector<Diagnostic>& out,
+                   const ValidateHints& hints = {});
 
 }  // namespace caisson::workflow
