@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON text (RFC 8259, UTF-8, strict) into a Value. Built on simdjson; numbers keep their
-// exact integers. Reads nothing that is not JSON: no NaN, no trailing text, no lone surrogates.
+// Reads JSON text (RFC 8259, UTF-8, strict) into a Value. Integers keep every digit. Reads nothing
+// that is not JSON: no NaN, no byte order mark, no trailing text, no lone surrogates; a number
+// beyond the range of doubles is refused. simdjson validates the UTF-8; the grammar is our own,
+// since simdjson 3.0 tells neither the place of an error nor integers beyond 64 bits and lets lone
+// low surrogates pass.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +16,9 @@ namespace caisson::json {
 
 struct ReadOptions {
   std::size_t max_bytes = 256u << 20;
-  std::size_t max_depth = 1000;      // nesting of arrays and objects
-  std::size_t max_integer_digits = 4300;
-  bool reject_duplicate_keys = false;  // else the last one wins and keeps the first one's place
+  std::size_t max_depth = 1000;           // nesting of arrays and objects
+  std::size_t max_integer_digits = 4300;  // more fail with json.too_large
+  bool reject_duplicate_keys = false;     // else the last one wins and keeps the first one's place
 };
 
 // Fails with json.syntax, json.too_deep, json.too_large or json.duplicate_key. The message names

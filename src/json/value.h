@@ -3,6 +3,8 @@
 // finite double. Arrays, objects and strings are shared and copied on write, so that copying a
 // Value is O(1); a Value is not synchronised, but copies of it may be used by different threads.
 // NaN, infinities and lone surrogates are no JSON: readers refuse them, writers fail on them.
+// Copying, comparing and destroying recurse: values built in code must stay below some 10,000
+// levels (the reader stops at 1,000, the writer at kMaxWriteDepth).
 #pragma once
 
 #include <cstddef>
@@ -75,7 +77,8 @@ class Value {
   // Member lookup: nullptr when this is no object or has no such key.
   const Value* Find(std::string_view key) const;
 
-  // Deep equality; 1 and 1.0 differ (they are different JSON texts), key order does not matter.
+  // Deep equality; 1 and 1.0 differ, and 0.0 and -0.0 (they are different JSON texts); key order
+  // does not matter.
   bool operator==(const Value& other) const;
 
  private:
@@ -85,7 +88,7 @@ class Value {
 };
 
 // Keys are unique and keep their insertion order. Lookup is linear for small objects and indexed
-// beyond a threshold.
+// beyond a threshold; the index is kept by the mutators, so that const members only read.
 class Object {
  public:
   using Member = std::pair<std::string, Value>;
@@ -105,6 +108,7 @@ class Object {
   Value& Set(std::string_view key, Value value);
   // The value of `key`, appended as null when absent.
   Value& operator[](std::string_view key);
+  // Keeps the order of the others; O(size).
   bool Erase(std::string_view key);
   void Reserve(std::size_t count) { members_.reserve(count); }
 
@@ -112,11 +116,14 @@ class Object {
 
  private:
   std::size_t IndexOf(std::string_view key) const;
-  void Reindex() const;
+  Value& Append(std::string_view key, Value value);
+  void Enter(std::size_t position);
+  void Reindex();
 
   std::vector<Member> members_;
-  // Open-addressing table of positions, built when the object grows past a threshold; empty else.
-  mutable std::vector<std::uint32_t> index_;
+  // Open-addressing table of positions + 1 (0: free), a power of two in size and at most half full;
+  // empty while the object is small.
+  std::vector<std::uint32_t> index_;
 };
 
 inline const Object& Value::as_object() const { return *std::get<std::shared_ptr<Object>>(data_); }
