@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cgroups of version 1 and 2 alike, hybrids of both included. A new group is made below the
+// caller's own (v1) or below the nearest group that hands the controller down (v2), so that limits
+// which others have put on us keep their force. Never moves the caller. Not thread-safe per object.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace caisson::os {
+
+enum class Controller : unsigned char { kMemory, kCpu, kPids };
+inline constexpr std::array<Controller, 3> kControllers = {Controller::kMemory, Controller::kCpu,
+                                                           Controller::kPids};
+const char* ControllerName(Controller controller);
+
+// Where a new group with one controller can be made.
+struct ControllerPlace {
+  Controller controller;
+  int version = 0;     // 1 or 2; 0 when there is no place, for `reason`
+  std::string parent;  // directory
+  std::string reason;
+};
+
+// One entry per controller. Makes nothing.
+std::array<ControllerPlace, 3> FindControllers();
+
+struct CgroupLimits {
+  std::uint64_t memory_bytes = 0;  // swap is not given in addition; 0: no limit
+  double cpus = 0;                 // 1.5: one and a half cores; 0: no limit
+  std::uint64_t pids = 0;          // threads count; 0: no limit
+};
+
+// One group in each hierarchy that is needed. Its directories are removed with the object, which
+// requires that its processes have ended.
+class Cgroup {
+ public:
+  Cgroup() = default;
+  Cgroup(Cgroup&& other) noexcept { *this = std::move(other); }
+  Cgroup& operator=(Cgroup&& other) noexcept;
+  ~Cgroup() { Remove(); }
+
+  // Makes what can be made: a controller that cannot be had is in refused(), with the reason, and
+  // the others stand. `name` should begin with NamePrefix().
+  static Cgroup Make(const std::string& name, const CgroupLimits& limits);
+  // "caisson.<pid>.": tells later runs whose group it was.
+  static std::string NamePrefix();
+  // Removes the empty groups of processes that are gone (killed before they could).
+  static void Sweep();
+
+  struct Refused {
+    Controller controller;
+    std::string reason;
+  };
+  const std::vector<Refused>& refused() const { return refused_; }
+  const std::vector<std::string>& directories() const { return directories_; }
+
+  Result<void> Attach(pid_t pid);
+  std::uint64_t OomKills() const;     // 0 when it cannot be known
+  std::uint64_t MemoryBytes() const;  // in use; 0 when it cannot be known
+  void Remove();
+
+ private:
+  void AddController(const ControllerPlace& place, const std::string& name,
+                     const CgroupLimits& limits);
+
+  std::vector<std::string> directories_;
+  std::vector<Refused> refused_;
+  std::string memory_directory_;
+  int memory_version_ = 0;
+};
+
+}  // namespace caisson::os

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Landlock: a ruleset that allows nothing of what the kernel's version of it can forbid.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "os/fd.h"
+
+namespace caisson::os {
+
+// The kernel's Landlock ABI (1 and up), 0 when it has none or has it switched off.
+int LandlockAbi();
+
+// Forbids every file system access, TCP bind and connect (ABI 4), and signals and abstract sockets
+// out of the domain (ABI 6). Fails with os.syscall.
+Result<UniqueFd> MakeDenyAllRuleset();
+
+// Async-signal-safe; for the calling thread only, which needs no_new_privs. 0 or an errno.
+int RestrictThread(int ruleset) noexcept;
+
+}  // namespace caisson::os

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process held by a pidfd, so that no signal ever reaches a recycled pid. The owner kills
+// and reaps it: a ChildProcess that is destroyed takes its process with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "os/fd.h"
+
+namespace caisson::os {
+
+struct ExitStatus {
+  int code = 0;    // when signal == 0
+  int signal = 0;  // what ended the process
+  bool operator==(const ExitStatus&) const = default;
+};
+// "exited with code 1", "was killed by SIGSYS".
+std::string ToText(const ExitStatus& status);
+
+class ChildProcess {
+ public:
+  ChildProcess() = default;
+  ChildProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  ChildProcess(ChildProcess&&) noexcept = default;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ~ChildProcess();
+
+  bool running() const { return pidfd_.valid(); }
+  pid_t pid() const { return pid_; }
+  int pidfd() const { return pidfd_.get(); }  // readable once the process has ended
+
+  // SIGKILL; nothing when it has been reaped.
+  void Kill();
+  // Reaps. Empty when it has not ended within `timeout`. Afterwards running() is false.
+  std::optional<ExitStatus> Wait(std::chrono::milliseconds timeout);
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+};
+
+// clone3(2) as fork with new namespaces: returns 0 in the child. The child of a process that has
+// threads may make only async-signal-safe calls until it executes a program; glibc's own fork
+// handlers do not run. Fails with os.syscall.
+struct CloneResult {
+  pid_t pid = 0;
+  UniqueFd pidfd;
+};
+Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags);
+
+}  // namespace caisson::os

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/rlimit.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+
+#include "os/syscall_error.h"
+
+namespace caisson::os {
+
+Result<void> LowerLimit(int resource, std::uint64_t value) {
+  // glibc's C++ prototypes want its own enum for `resource`.
+  const auto which = static_cast<__rlimit_resource_t>(resource);
+  rlimit limit{};
+  if (::getrlimit(which, &limit) != 0) {
+    return SyscallError("read resource limit " + std::to_string(resource));
+  }
+  const rlim_t lowered = std::min<rlim_t>(value, limit.rlim_max);
+  limit = {.rlim_cur = lowered, .rlim_max = lowered};
+  if (::setrlimit(which, &limit) != 0) {
+    return SyscallError("lower resource limit " + std::to_string(resource));
+  }
+  return {};
+}
+
+}  // namespace caisson::os

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/syscall_error.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "errors/os.h"
+
+namespace caisson::os {
+
+std::string ErrnoText(int error) {
+  const char* name = strerrorname_np(error);
+  const char* text = strerrordesc_np(error);
+  std::string out = name != nullptr ? name : "errno " + std::to_string(error);
+  if (text != nullptr) out.append(" (").append(text).append(")");
+  return out;
+}
+
+std::unexpected<Status> SyscallError(std::string_view what) { return SyscallError(what, errno); }
+
+std::unexpected<Status> SyscallError(std::string_view what, int error) {
+  return Fail(errors::kOsSyscall, std::string(what) + ": " + ErrnoText(error));
+}
+
+}  // namespace caisson::os

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/user_namespace.h"
+
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+
+#include "os/fd.h"
+
+namespace caisson::os {
+namespace {
+
+// The ids that exist in our own namespace, each onto itself, in the form of uid_map.
+Result<std::string> IdentityMap(const std::string& own_map) {
+  CAISSON_ASSIGN(const std::string text, ReadSmallFile(own_map));
+  std::istringstream lines(text);
+  std::string map;
+  unsigned long inside = 0;
+  unsigned long outside = 0;
+  unsigned long count = 0;
+  while (lines >> inside >> outside >> count) {
+    const std::string id = std::to_string(inside);
+    map.append(id).append(" ").append(id).append(" ").append(std::to_string(count)).append("\n");
+  }
+  return map;
+}
+
+Result<void> WriteWhole(const std::string& proc) {
+  CAISSON_ASSIGN(const std::string uids, IdentityMap("/proc/self/uid_map"));
+  CAISSON_ASSIGN(const std::string gids, IdentityMap("/proc/self/gid_map"));
+  CAISSON_TRY(WriteSmallFile(proc + "/uid_map", uids));
+  return WriteSmallFile(proc + "/gid_map", gids);
+}
+
+Result<void> WriteSelf(const std::string& proc) {
+  // The kernel wants this before an unprivileged gid_map (CVE-2014-8989).
+  CAISSON_TRY(WriteSmallFile(proc + "/setgroups", "deny"));
+  CAISSON_TRY(WriteSmallFile(proc + "/uid_map", "0 " + std::to_string(::geteuid()) + " 1\n"));
+  return WriteSmallFile(proc + "/gid_map", "0 " + std::to_string(::getegid()) + " 1\n");
+}
+
+}  // namespace
+
+Result<IdMap> WriteIdMaps(pid_t child) {
+  const std::string proc = "/proc/" + std::to_string(child);
+  // A map is written once or fails as a whole, so the second try finds it empty.
+  if (::geteuid() == 0 && WriteWhole(proc)) return IdMap::kWhole;
+  CAISSON_TRY(WriteSelf(proc));
+  return IdMap::kSelf;
+}
+
+}  // namespace caisson::os

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps of user and group ids for a child in a new user namespace.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/status.h"
+
+namespace caisson::os {
+
+// The id that a sealed process takes when ids can be chosen: "nobody", which owns nothing.
+inline constexpr unsigned kNobody = 65534;
+
+enum class IdMap : unsigned char {
+  kWhole,  // every id that we have, onto itself: the child may choose another id later
+  kSelf,   // 0 inside is our own effective id outside, and there is no other
+};
+
+// Writes the maps of `child`, which must wait until this has returned. Takes kWhole when our
+// capabilities allow it, else kSelf; says which.
+Result<IdMap> WriteIdMaps(pid_t child);
+
+}  // namespace caisson::os
