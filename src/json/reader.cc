@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <limits>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "errors/json.h"
 #include "json/path.h"
@@ -144,73 +145,85 @@ class Reader {
     return Refuse("expected a value, found " + Next() + HintAt());
   }
 
+  // Children gather on a stack that all levels share, so that each container is allocated once, in
+  // its final size.
   bool ReadArray(Value& value, std::size_t depth) {
     if (!Enter(depth)) return false;
-    Array array;
+    const std::size_t base = items_.size();
     SkipSpace();
-    if (Accept(']')) {
-      value = Value(std::move(array));
-      return true;
-    }
-    while (true) {
-      Value& item = array.emplace_back();
-      if (!ReadValue(item, depth + 1)) {
-        path_.PrependIndex(array.size() - 1);
-        return false;
+    if (!Accept(']')) {
+      while (true) {
+        Value item;
+        if (!ReadValue(item, depth + 1)) {
+          path_.PrependIndex(items_.size() - base);
+          return false;
+        }
+        items_.push_back(std::move(item));
+        SkipSpace();
+        if (Accept(']')) break;
+        if (!Accept(',')) return Refuse("expected ',' or ']' in an array, found " + Next());
+        SkipSpace();
+        if (at_ != end_ && *at_ == ']') return Refuse("there is a ',' before ']'; remove it");
       }
-      SkipSpace();
-      if (Accept(']')) break;
-      if (!Accept(',')) return Refuse("expected ',' or ']' in an array, found " + Next());
-      SkipSpace();
-      if (at_ != end_ && *at_ == ']') return Refuse("there is a ',' before ']'; remove it");
     }
-    value = Value(std::move(array));
+    const auto first = items_.begin() + static_cast<std::ptrdiff_t>(base);
+    value = Value(Array(std::move_iterator(first), std::move_iterator(items_.end())));
+    items_.erase(first, items_.end());
     return true;
   }
 
   bool ReadObject(Value& value, std::size_t depth) {
     if (!Enter(depth)) return false;
-    Object object;
+    const std::size_t base = members_.size();
     SkipSpace();
-    if (Accept('}')) {
-      value = Value(std::move(object));
-      return true;
+    if (!Accept('}')) {
+      while (true) {
+        if (!ReadMember(depth)) return false;
+        SkipSpace();
+        if (Accept('}')) break;
+        if (!Accept(',')) return Refuse("expected ',' or '}' in an object, found " + Next());
+        SkipSpace();
+        if (at_ != end_ && *at_ == '}') return Refuse("there is a ',' before '}'; remove it");
+      }
     }
-    std::string key;
-    while (true) {
-      if (!ReadMember(object, key, depth)) return false;
-      SkipSpace();
-      if (Accept('}')) break;
-      if (!Accept(',')) return Refuse("expected ',' or '}' in an object, found " + Next());
-      SkipSpace();
-      if (at_ != end_ && *at_ == '}') return Refuse("there is a ',' before '}'; remove it");
-    }
-    value = Value(std::move(object));
-    return true;
+    return CloseObject(value, base);
   }
 
-  bool ReadMember(Object& object, std::string& key, std::size_t depth) {
+  bool ReadMember(std::size_t depth) {
     const char* key_at = at_;
     if (at_ == end_ || *at_ != '"') {
       return Refuse("expected a key in double quotes, found " + Next());
     }
-    key.clear();
+    std::string key;
     if (!ReadString(key)) return false;
     SkipSpace();
     if (!Accept(':')) return Refuse("expected ':' after a key, found " + Next());
     SkipSpace();
-    if (options_.reject_duplicate_keys && object.Contains(key)) {
-      at_ = key_at;
-      path_.PrependKey(key);
-      return Refuse("the key occurs twice in one object; keep one of them",
-                    errors::kJsonDuplicateKey);
-    }
     Value value;
     if (!ReadValue(value, depth + 1)) {
       path_.PrependKey(key);
       return false;
     }
-    object.Set(key, std::move(value));
+    members_.push_back({key_at, {std::move(key), std::move(value)}});
+    return true;
+  }
+
+  bool CloseObject(Value& value, std::size_t base) {
+    Object object;
+    object.Reserve(members_.size() - base);
+    for (std::size_t i = base; i < members_.size(); ++i) {
+      auto& [key, member] = members_[i].member;
+      const std::size_t before = object.size();
+      object.Set(std::move(key), std::move(member));
+      if (object.size() == before && options_.reject_duplicate_keys) {
+        at_ = members_[i].place;
+        path_.PrependKey(key);
+        return Refuse("the key occurs twice in one object; keep one of them",
+                      errors::kJsonDuplicateKey);
+      }
+    }
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(base), members_.end());
+    value = Value(std::move(object));
     return true;
   }
 
@@ -430,6 +443,12 @@ class Reader {
   const char* at_;
   const char* end_;
   const ReadOptions& options_;
+  struct PlacedMember {
+    const char* place;
+    Object::Member member;
+  };
+  std::vector<Value> items_;
+  std::vector<PlacedMember> members_;
   PathBuilder path_;
   ErrorCode code_ = errors::kJsonSyntax;
   std::string problem_;

@@ -140,15 +140,15 @@ Value* Object::FindMutable(std::string_view key) {
   return position == kNotFound ? nullptr : &members_[position].second;
 }
 
-Value& Object::Set(std::string_view key, Value value) {
+Value& Object::Set(std::string&& key, Value value) {
   const std::size_t position = IndexOf(key);
-  if (position == kNotFound) return Append(key, std::move(value));
+  if (position == kNotFound) return Append(std::move(key), std::move(value));
   return members_[position].second = std::move(value);
 }
 
 Value& Object::operator[](std::string_view key) {
   const std::size_t position = IndexOf(key);
-  return position == kNotFound ? Append(key, Value()) : members_[position].second;
+  return position == kNotFound ? Append(std::string(key), Value()) : members_[position].second;
 }
 
 bool Object::Erase(std::string_view key) {
@@ -168,8 +168,9 @@ bool Object::operator==(const Object& other) const {
   return true;
 }
 
-Value& Object::Append(std::string_view key, Value value) {
-  members_.emplace_back(std::string(key), std::move(value));
+Value& Object::Append(std::string&& key, Value value) {
+  members_.emplace_back(std::move(key), std::move(value));
+  if (members_.size() <= kIndexThreshold) return members_.back().second;
   if (members_.size() * 2 > index_.size()) {
     Reindex();
   } else {

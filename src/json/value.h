@@ -104,8 +104,13 @@ class Object {
   const Value* Find(std::string_view key) const;
   Value* FindMutable(std::string_view key);
   bool Contains(std::string_view key) const { return Find(key) != nullptr; }
-  // Replaces in place, or appends.
-  Value& Set(std::string_view key, Value value);
+  // Replaces in place (the key is then left alone), or appends.
+  Value& Set(std::string_view key, Value value) { return Set(std::string(key), std::move(value)); }
+  Value& Set(const char* key, Value value) { return Set(std::string(key), std::move(value)); }
+  Value& Set(const std::string& key, Value value) {
+    return Set(std::string(key), std::move(value));
+  }
+  Value& Set(std::string&& key, Value value);
   // The value of `key`, appended as null when absent.
   Value& operator[](std::string_view key);
   // Keeps the order of the others; O(size).
@@ -116,7 +121,7 @@ class Object {
 
  private:
   std::size_t IndexOf(std::string_view key) const;
-  Value& Append(std::string_view key, Value value);
+  Value& Append(std::string&& key, Value value);
   void Enter(std::size_t position);
   void Reindex();
 
