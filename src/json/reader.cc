@@ -153,9 +153,10 @@ class Reader {
     SkipSpace();
     if (!Accept(']')) {
       while (true) {
+        const std::size_t index = items_.size() - base;
         Value item;
         if (!ReadValue(item, depth + 1)) {
-          path_.PrependIndex(items_.size() - base);
+          path_.PrependIndex(index);
           return false;
         }
         items_.push_back(std::move(item));
