@@ -9,4 +9,4 @@ add_library(wasmtime::wasmtime SHARED IMPORTED)
 set_target_properties(wasmtime::wasmtime PROPERTIES
   IMPORTED_LOCATION "${wasmtime_dir}/lib/libwasmtime.so"
   IMPORTED_NO_SONAME TRUE
-  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${wasmtime_dir}/include")
+  INTERFACE_INCLUDE_DIRECTORIES "${wasmtime_dir}/include")
