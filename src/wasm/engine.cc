@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wasm/engine.h"
+
+#include <fmt/format.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
+
+#include "errors/wasm.h"
+
+namespace caisson::wasm {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long the ticker goes on with nothing running, so that calls in a row do not wake it each.
+constexpr int kIdleTicks = 200;
+
+struct PoolingDelete {
+  void operator()(wasmtime_pooling_allocation_config_t* config) const {
+    wasmtime_pooling_allocation_config_delete(config);
+  }
+};
+
+void SetPooling(wasm_config_t* config, const EngineOptions& options) {
+  std::unique_ptr<wasmtime_pooling_allocation_config_t, PoolingDelete> pool(
+      wasmtime_pooling_allocation_config_new());
+  wasmtime_pooling_allocation_config_t* p = pool.get();
+  wasmtime_pooling_allocation_config_total_core_instances_set(p, options.slots);
+  wasmtime_pooling_allocation_config_total_memories_set(p, options.slots);
+  wasmtime_pooling_allocation_config_total_tables_set(p, options.slots);
+  wasmtime_pooling_allocation_config_total_gc_heaps_set(p, options.slots);
+  wasmtime_pooling_allocation_config_total_component_instances_set(p, 1);
+  wasmtime_pooling_allocation_config_total_stacks_set(p, 0);
+  wasmtime_pooling_allocation_config_max_memories_per_module_set(p, 1);
+  wasmtime_pooling_allocation_config_max_tables_per_module_set(p, 1);
+  wasmtime_pooling_allocation_config_max_memory_size_set(p, options.max_memory_bytes);
+  wasmtime_pooling_allocation_config_max_unused_warm_slots_set(p, options.slots);
+  wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(p,
+                                                                     options.keep_resident_bytes);
+  wasmtime_pooling_allocation_config_table_keep_resident_set(p, 64u << 10);
+  wasmtime_pooling_allocation_strategy_set(config, p);
+}
+
+wasm_config_t* NewConfig(const EngineOptions& options) {
+  wasm_config_t* config = wasm_config_new();
+  wasmtime_config_wasm_exceptions_set(config, true);
+  wasmtime_config_wasm_threads_set(config, false);
+  wasmtime_config_wasm_memory64_set(config, false);
+  wasmtime_config_wasm_multi_memory_set(config, false);
+  wasmtime_config_consume_fuel_set(config, true);
+  wasmtime_config_epoch_interruption_set(config, true);
+  wasmtime_config_memory_init_cow_set(config, true);
+  wasmtime_config_native_unwind_info_set(config, false);
+  wasmtime_config_max_wasm_stack_set(config, options.max_wasm_stack_bytes);
+  SetPooling(config, options);
+  return config;
+}
+
+// What the code generator may have looked at.
+std::string CpuFingerprint() {
+#if defined(__x86_64__)
+  std::string text = "x86_64";
+  for (const auto& [leaf, subleaf] : {std::pair{1u, 0u}, {7u, 0u}, {7u, 1u}, {0x80000001u, 0u}}) {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid_count(leaf, subleaf, &a, &b, &c, &d) == 0) continue;
+    // Leaf 1's eax and ebx name the stepping and the running CPU, not features.
+    text += leaf == 1 ? fmt::format(" {:x}-{:x}", c, d) : fmt::format(" {:x}-{:x}-{:x}", b, c, d);
+  }
+  return text;
+#else
+  return fmt::format("hwcap {:x} {:x}", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
+  EngineHandle engine(wasm_engine_new_with_config(NewConfig(options)));
+  if (!engine) {
+    return Fail(errors::kWasmEngine,
+                fmt::format("The WebAssembly engine could not be made with {} slots of {} bytes; is "
+                            "the address space of this process limited (ulimit -v)?",
+                            options.slots, options.max_memory_bytes));
+  }
+  return std::unique_ptr<Engine>(new Engine(std::move(engine), options));
+}
+
+Engine::Engine(EngineHandle engine, const EngineOptions& options)
+    : engine_(std::move(engine)),
+      options_(options),
+      fingerprint_(fmt::format("wasmtime {}; exceptions fuel epoch cow; {}",
+                               WASMTIME_VERSION, CpuFingerprint())),
+      ticker_([this](std::stop_token stop) { Tick(std::move(stop)); }) {}
+
+Engine::~Engine() {
+  ticker_.request_stop();
+  ticker_.join();
+}
+
+void Engine::Tick(std::stop_token stop) {
+  int idle = 0;
+  while (!stop.stop_requested()) {
+    std::this_thread::sleep_for(milliseconds(1));
+    wasm_engine_t* engine = engine_.get();
+    wasmtime_engine_increment_epoch(engine);
+    idle = running_.load(std::memory_order_relaxed) == 0 ? idle + 1 : 0;
+    if (idle < kIdleTicks) continue;
+    std::unique_lock lock(mutex_);
+    // Announced before running_ is read again: a call that starts now either sees the flag and
+    // wakes us, or is seen here.
+    asleep_.store(true, std::memory_order_seq_cst);
+    wake_.wait(lock, stop, [this] { return running_.load(std::memory_order_seq_cst) != 0; });
+    asleep_.store(false, std::memory_order_seq_cst);
+    idle = 0;
+  }
+}
+
+Engine::Ticking::Ticking(Engine& engine) : engine_(engine) {
+  engine_.running_.fetch_add(1, std::memory_order_seq_cst);
+  if (!engine_.asleep_.load(std::memory_order_seq_cst)) return;
+  std::lock_guard lock(engine_.mutex_);
+  engine_.wake_.notify_one();
+}
+
+Engine::Ticking::~Ticking() { engine_.running_.fetch_sub(1, std::memory_order_seq_cst); }
+
+std::uint64_t Engine::EpochsFor(milliseconds duration) {
+  // The current epoch is already under way.
+  return duration.count() <= 0 ? 1 : static_cast<std::uint64_t>(duration.count()) + 1;
+}
+
+}  // namespace caisson::wasm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wasm/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "os/syscall_error.h"
+
+namespace caisson::wasm {
+
+Result<std::string> ReadWhole(int fd) {
+  struct stat info{};
+  if (fstat(fd, &info) != 0) return os::SyscallError("fstat");
+  if (!S_ISREG(info.st_mode)) return os::SyscallError("read a file that is no regular file", EINVAL);
+  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = read(fd, bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os::SyscallError("read");
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+Result<void> WriteWhole(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return os::SyscallError("write");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+}  // namespace caisson::wasm

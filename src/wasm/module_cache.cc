@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wasm/module_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "errors/wasm.h"
+#include "os/fd.h"
+#include "os/syscall_error.h"
+#include "wasm/file.h"
+#include "wasm/sha256.h"
+
+namespace caisson::wasm {
+namespace {
+
+// An entry: magic, sha256 (hex) of all that follows, length of the note (8 hex digits), the note,
+// the engine's serialized module.
+constexpr std::string_view kMagic = "caisson-module-1\n";
+constexpr std::size_t kHexDigest = 64;
+constexpr std::size_t kLengthDigits = 8;
+
+std::string Entry(std::string_view note, std::string_view code) {
+  std::string body = fmt::format("{:08x}", note.size());
+  body += note;
+  body += code;
+  std::string entry(kMagic);
+  entry += Sha256Hex(body);
+  entry += body;
+  return entry;
+}
+
+struct Parts {
+  std::string_view note;
+  std::string_view code;
+};
+
+std::optional<Parts> Split(std::string_view entry) {
+  if (!entry.starts_with(kMagic)) return std::nullopt;
+  entry.remove_prefix(kMagic.size());
+  if (entry.size() < kHexDigest + kLengthDigits) return std::nullopt;
+  const std::string_view digest = entry.substr(0, kHexDigest);
+  const std::string_view body = entry.substr(kHexDigest);
+  if (Sha256Hex(body) != digest) return std::nullopt;
+  const std::size_t length =
+      std::strtoul(std::string(body.substr(0, kLengthDigits)).c_str(), nullptr, 16);
+  if (length > body.size() - kLengthDigits) return std::nullopt;
+  return Parts{body.substr(kLengthDigits, length), body.substr(kLengthDigits + length)};
+}
+
+// The file's bytes if it is ours alone; a foreign or open one is as good as none.
+std::optional<std::string> ReadOwned(const std::string& path) {
+  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return std::nullopt;
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return std::nullopt;
+  if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) return std::nullopt;
+  Result<std::string> bytes = ReadWhole(fd.get());
+  if (!bytes) return std::nullopt;
+  return *std::move(bytes);
+}
+
+std::unexpected<Status> CacheFailure(const std::string& directory, std::string_view why) {
+  return Fail(errors::kWasmCache,
+              fmt::format("The cache directory {} cannot be used: {}. Set CAISSON_CACHE_DIR to a "
+                          "directory that only you can write.",
+                          directory, why));
+}
+
+Result<void> WriteAtomically(const std::string& directory, const std::string& path,
+                             std::string_view bytes) {
+  std::string temporary = path + ".XXXXXX";
+  const os::UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return CacheFailure(directory, os::ErrnoText(errno));
+  Result<void> written = WriteWhole(fd.get(), bytes);
+  if (written && (fchmod(fd.get(), 0600) != 0 || rename(temporary.c_str(), path.c_str()) != 0)) {
+    written = os::SyscallError("rename " + temporary);
+  }
+  if (written) return {};
+  unlink(temporary.c_str());
+  return CacheFailure(directory, written.error().message);
+}
+
+Result<ModuleHandle> Deserialize(const Engine& engine, std::string_view code) {
+  wasmtime_module_t* module = nullptr;
+  const ErrorHandle error(wasmtime_module_deserialize(
+      engine.get(), reinterpret_cast<const std::uint8_t*>(code.data()), code.size(), &module));
+  if (error) return Fail(EngineFailure("A compiled module cannot be loaded", error, nullptr));
+  return ModuleHandle(module);
+}
+
+Result<std::string> Serialize(const wasmtime_module_t* module) {
+  wasm_byte_vec_t bytes;
+  const ErrorHandle error(wasmtime_module_serialize(module, &bytes));
+  if (error) return Fail(EngineFailure("A compiled module cannot be stored", error, nullptr));
+  std::string code(bytes.data, bytes.size);
+  wasm_byte_vec_delete(&bytes);
+  return code;
+}
+
+}  // namespace
+
+std::string DefaultCacheDir() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const std::string own = variable("CAISSON_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) {
+    return xdg + "/caisson";
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/caisson";
+  return "";
+}
+
+Result<ModuleCache> ModuleCache::Open(const std::string& directory) {
+  if (directory.empty()) {
+    return Fail(errors::kWasmCache,
+                "No place for the module cache: set CAISSON_CACHE_DIR or HOME.");
+  }
+  const std::filesystem::path path(directory);
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return CacheFailure(directory, error.message());
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return CacheFailure(directory, os::ErrnoText(errno));
+  }
+  struct stat info{};
+  if (stat(directory.c_str(), &info) != 0) return CacheFailure(directory, os::ErrnoText(errno));
+  if (!S_ISDIR(info.st_mode)) return CacheFailure(directory, "it is no directory");
+  if (info.st_uid != geteuid()) {
+    return CacheFailure(directory, fmt::format("it belongs to user {}, not to {}", info.st_uid,
+                                               geteuid()));
+  }
+  if ((info.st_mode & 022) != 0) {
+    return CacheFailure(directory, fmt::format("group or others may write it (mode {:o})",
+                                               info.st_mode & 07777));
+  }
+  return ModuleCache(directory);
+}
+
+std::string ModuleCache::PathFor(const Engine& engine, std::string_view identity) const {
+  const std::string key = fmt::format("{}\n{}", identity, engine.fingerprint());
+  return fmt::format("{}/{}.cwasm", directory_, Sha256Hex(key));
+}
+
+Result<ModuleHandle> Compile(const Engine& engine, std::string_view binary) {
+  wasmtime_module_t* module = nullptr;
+  const ErrorHandle error(
+      wasmtime_module_new(engine.get(), reinterpret_cast<const std::uint8_t*>(binary.data()),
+                          binary.size(), &module));
+  if (error) return Fail(EngineFailure("A module cannot be compiled", error, nullptr));
+  return ModuleHandle(module);
+}
+
+Result<CachedModule> ModuleCache::Load(const Engine& engine, std::string_view identity,
+                                       const std::function<Result<ModuleSource>()>& make) const {
+  const std::string path = PathFor(engine, identity);
+  if (const std::optional<std::string> bytes = ReadOwned(path)) {
+    if (const std::optional<Parts> parts = Split(*bytes)) {
+      if (Result<ModuleHandle> module = Deserialize(engine, parts->code)) {
+        return CachedModule{*std::move(module), std::string(parts->note), false};
+      }
+    }
+  }
+  CAISSON_ASSIGN(ModuleSource source, make());
+  CAISSON_ASSIGN(ModuleHandle module, Compile(engine, source.binary));
+  CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
+  CAISSON_TRY(WriteAtomically(directory_, path, Entry(source.note, code)));
+  return CachedModule{std::move(module), std::move(source.note), true};
+}
+
+}  // namespace caisson::wasm
