@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generate the C++ tables of node types and models from api/nodes.json and api/models.json.
+"""Generate the C++ tables of node types, models and missing guest methods from their data files.
 
-usage: gen_nodes.py api/nodes.json api/models.json OUTDIR
+usage: gen_nodes.py api/nodes.json api/models.json runtimes/micropython/capabilities.json OUTDIR
 
-Writes OUTDIR/node_table.inc and OUTDIR/model_table.inc, each only when its content changes.
+Writes OUTDIR/{node,model,capability}_table.inc, each only when its content changes.
 """
 
 import json
@@ -85,16 +85,30 @@ def model_table(document: dict) -> str:
     return text + "};\n"
 
 
+def capability_table(document: dict) -> str:
+    text = HEAD.format("runtimes/micropython/capabilities.json")
+    text += "inline constexpr MissingMethod kMissingMethods[] = {\n"
+    for method in sorted(document["missing_methods"], key=lambda each: each["name"]):
+        cells = [quoted(method["name"]), quoted(", ".join(method["types"])),
+                 quoted(method["instead"])]
+        text += "    {" + ", ".join(cells) + "},\n"
+    text += "};\n"
+    sha256 = document["artifact"]["sha256"]
+    return text + f"inline constexpr std::string_view kProbedArtifactSha256 = {quoted(sha256)};\n"
+
+
 def write_if_changed(path: pathlib.Path, text: str) -> None:
     if not path.is_file() or path.read_text() != text:
         path.write_text(text)
 
 
 def main() -> int:
-    nodes, models, out = (pathlib.Path(arg) for arg in sys.argv[1:4])
+    nodes, models, capabilities, out = (pathlib.Path(arg) for arg in sys.argv[1:5])
     out.mkdir(parents=True, exist_ok=True)
     write_if_changed(out / "node_table.inc", node_table(json.loads(nodes.read_text())))
     write_if_changed(out / "model_table.inc", model_table(json.loads(models.read_text())))
+    write_if_changed(out / "capability_table.inc",
+                     capability_table(json.loads(capabilities.read_text())))
     return 0
 
 
