@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run the benches and print a table: figure, control of the same run, ratio, target.
+
+usage: bench/run.py [NAME …] [--json FILE]
+
+Each bench is a command that prints JSON lines on stdout, one per figure:
+
+    {"what": "trivial call, in process, p50", "value": 31.2, "unit": "us",
+     "control": 41000.0, "control_name": "MicroPythonSandboxRunner", "ratio": 1314.1,
+     "target": "<= 60 us", "ok": true}
+
+`control`, `control_name`, `ratio`, `target` and `ok` are optional. A bench that cannot run here
+exits with 77 and says why on stderr; it counts as skipped. Exit code 1 when a bench fails to run; a
+missed target is shown, but is no failure, since machines differ and are noisy.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "bench"
+
+# name -> command; {build} and {python} are filled in.
+BENCHES: dict[str, list[str]] = {
+}
+
+
+def run(name: str, command: list[str]) -> tuple[str, list[dict]]:
+    filled = [part.format(build=BUILD, python=sys.executable) for part in command]
+    print(f"+ {' '.join(filled)}", file=sys.stderr, flush=True)
+    result = subprocess.run(filled, cwd=ROOT, capture_output=True, text=True)
+    sys.stderr.write(result.stderr)
+    if result.returncode == 77:
+        return "skipped", []
+    if result.returncode != 0:
+        return "failed", []
+    return "ran", [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+
+
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHES], help="default: all")
+    parser.add_argument("--json", type=pathlib.Path, help="also write all figures to this file")
+    options = parser.parse_args()
+    figures, failed = [], 0
+    for name in options.names or BENCHES:
+        state, rows = run(name, BENCHES[name])
+        failed += state == "failed"
+        if state != "ran":
+            print(f"{name}: {state}")
+        figures += [{"bench": name, **row} for row in rows]
+    print("| bench | what | figure | control | ratio | target | met |\n|---|---|---|---|---|---|---|")
+    for row in figures:
+        control = f"{number(row.get('control'))} {row['unit']} ({row.get('control_name', '')})" if "control" in row else ""
+        met = {True: "yes", False: "no", None: ""}[row.get("ok")]
+        print(f"| {row['bench']} | {row['what']} | {number(row['value'])} {row['unit']} | {control} | "
+              f"{number(row.get('ratio'))} | {row.get('target', '')} | {met} |")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
