@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -64,35 +66,43 @@ Result<std::vector<pid_t>> ThreadIds() {
 
 }  // namespace
 
-Result<void> OnEveryThread(int (*function)(void*), void* argument,
-                           std::chrono::milliseconds timeout) {
+Result<void> OnOtherThreads(int (*function)(void*), void* argument,
+                            std::chrono::milliseconds timeout) {
   const int signal = SIGRTMAX - 1;
-  Broadcast broadcast;
-  broadcast.function = function;
-  broadcast.argument = argument;
+  // Leaked when a thread does not answer: its handler may still come to it.
+  auto broadcast = std::make_unique<Broadcast>();
+  broadcast->function = function;
+  broadcast->argument = argument;
   struct sigaction action{};
   struct sigaction previous{};
   action.sa_handler = Handler;
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);
   if (::sigaction(signal, &action, &previous) != 0) return SyscallError("sigaction");
-  g_broadcast = &broadcast;
+  g_broadcast = broadcast.get();
 
-  CAISSON_ASSIGN(const std::vector<pid_t> threads, ThreadIds());
-  const pid_t self = static_cast<pid_t>(::syscall(SYS_gettid));
-  int asked = 0;
-  for (pid_t thread : threads) {
-    if (thread != self && ::syscall(SYS_tgkill, ::getpid(), thread, signal) == 0) ++asked;
-  }
+  std::set<pid_t> asked = {static_cast<pid_t>(::syscall(SYS_gettid))};
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (broadcast.answered < asked && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  int expected = 0;
+  for (bool found_new = true; found_new;) {
+    found_new = false;
+    CAISSON_ASSIGN(const std::vector<pid_t> threads, ThreadIds());
+    for (pid_t thread : threads) {
+      if (!asked.insert(thread).second) continue;
+      found_new = true;
+      if (::syscall(SYS_tgkill, ::getpid(), thread, signal) == 0) ++expected;
+    }
+    while (broadcast->answered < expected && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    if (broadcast->answered < expected) {
+      (void)broadcast.release();
+      return SyscallError("reach every thread", ETIMEDOUT);
+    }
   }
   g_broadcast = nullptr;
-  if (broadcast.answered < asked) return SyscallError("reach every thread", ETIMEDOUT);
   ::sigaction(signal, &previous, nullptr);
-  if (broadcast.error != 0) return SyscallError("act on every thread", broadcast.error);
-  if (const int error = function(argument)) return SyscallError("act on every thread", error);
+  if (broadcast->error != 0) return SyscallError("act on every thread", broadcast->error);
   return {};
 }
 

@@ -3,26 +3,32 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <sstream>
 #include <string>
 
 #include "os/fd.h"
+#include "os/syscall_error.h"
 
 namespace caisson::os {
 namespace {
 
-// The ids that exist in our own namespace, each onto itself, in the form of uid_map.
+// The ids that exist in our own namespace, each onto itself, in the form of uid_map. Fails when
+// "nobody" is not among them: then there is no other id to take.
 Result<std::string> IdentityMap(const std::string& own_map) {
   CAISSON_ASSIGN(const std::string text, ReadSmallFile(own_map));
   std::istringstream lines(text);
   std::string map;
+  bool has_nobody = false;
   unsigned long inside = 0;
   unsigned long outside = 0;
   unsigned long count = 0;
   while (lines >> inside >> outside >> count) {
     const std::string id = std::to_string(inside);
+    has_nobody |= inside <= kNobody && kNobody - inside < count;
     map.append(id).append(" ").append(id).append(" ").append(std::to_string(count)).append("\n");
   }
+  if (!has_nobody) return SyscallError("find id 65534 in " + own_map, EINVAL);
   return map;
 }
 
