@@ -59,6 +59,7 @@ struct ConditionalEdge {
 // Where the elements of a Graph stand in the author's file, index by index; empty vectors for an IR
 // that came as JSON.
 struct GraphSpans {
+  SourceSpan entrypoint;  // of the statement that sets it
   std::vector<SourceSpan> nodes;
   std::vector<SourceSpan> edges;
   std::vector<SourceSpan> conditional_edges;
