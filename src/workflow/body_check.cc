@@ -144,6 +144,7 @@ class BodyChecker {
   }
 
   SourceSpan DefKeyword() const {
+    if (!run_.span.known()) return {};  // no signature of the author (body.cc)
     const std::uint32_t width = run_.kind == StmtKind::kAsyncFunctionDef ? 9 : 3;  // "async def"
     return {run_.span.line, run_.span.column, run_.span.line, run_.span.column + width};
   }
