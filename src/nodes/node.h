@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ namespace caisson::nodes {
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
+// What a step stored in node_results under its own name.
+struct StepResult {
+  std::string name;
+  json::Value payload;
+};
+
 // The engine as a running node sees it. Every member may be called from the node's thread.
 class Host {
  public:
@@ -25,10 +32,11 @@ class Host {
   // Returns after `duration`, or early with graph.cancelled or graph.timed_out.
   virtual Result<void> Sleep(std::chrono::nanoseconds duration) = 0;
   virtual void Log(LogLevel level, std::string_view message) = 0;
-  // Runs one built-in node called `name` with the (raw) `config` on `state`, templates and
-  // credentials included. Gives what the node stored in node_results under its own name.
-  virtual Result<json::Value> RunStep(std::string_view type, const std::string& name,
-                                      const json::Object& config, const State& state) = 0;
+  // For a node with a field of kind kSteps: how many steps that field has, and running one of them
+  // on `state`. Templates of a step that the visit's own state answers are answered from it, the
+  // others from `state`.
+  virtual std::size_t StepCount() const = 0;
+  virtual Result<StepResult> RunStep(std::size_t index, const State& state) = 0;
 };
 
 // What a configuration field accepts, and to what it is converted, as the peer's models do it: a
@@ -44,6 +52,7 @@ enum class FieldKind : std::uint8_t {
   kStringList,
   kObject,
   kObjectList,
+  kSteps,       // a list of objects that the engine keeps for Host::RunStep; null in Visit::fields
   kChoice,      // one of `choices`
   kChoiceList,  // a list of them
 };
@@ -56,8 +65,9 @@ struct Field {
   std::string_view default_json = "null";  // JSON text
   std::span<const std::string_view> choices = {};
   // kInt, kFloat: the least value allowed.
-  double minimum = -1e308;
-  // Further checks of a converted value (and its normal form), nullptr when there are none.
+  double minimum = -std::numeric_limits<double>::infinity();
+  // Further checks of a converted value, which give its final form; nullptr when there are none.
+  // Fails with nodes.config; the message begins with the path.
   Result<json::Value> (*check)(json::Value value, std::string_view path) = nullptr;
 };
 
@@ -78,10 +88,11 @@ struct NodeType {
   Result<json::Value> (*run)(const Visit& visit);
 };
 
-// Converts and checks one configuration: the result has a value for each of type.fields, defaults
-// filled in; members that are no fields are ignored. Fails with nodes.config, naming the JSON path
-// below "$.config".
-Result<json::Array> ValidateConfig(const NodeType& type, const json::Object& config);
+// Converts and checks the members of `config`: the result has a value for each of `fields`,
+// defaults filled in; members that are no fields are ignored. `path` names `config` in messages.
+// Fails with nodes.config and every fault, each with its JSON path.
+Result<json::Array> ValidateFields(std::span<const Field> fields, const json::Object& config,
+                                   std::string_view path = "$.config");
 
 // The types that run on the host, sorted by name. An explicit list; nothing registers itself.
 class Table {
