@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "cli/quantity.h"
+#include "errors/cli.h"
+
+namespace caisson::cli {
+namespace {
+
+constexpr char kFooter[] = R"(Results go to standard output as JSON, everything else to standard error.
+
+Examples:
+  caisson check workflow.py                            all diagnostics of a file
+  caisson run workflow.py --input '{"score": 7}'       compile and run
+  caisson compile workflow.py -o ir.json               the frozen IR
+  caisson doctor                                       which walls stand on this host
+
+Exit codes: 0 done, 1 internal, 2 usage, 3 refused, 4 run failed, 5 limit hit,
+            6 unavailable, 7 no isolation, 8 file not readable or writable)";
+
+constexpr char kCheckFooter[] = R"(Examples:
+  caisson check workflow.py
+  caisson check --strict --format sarif workflows/*.py > report.sarif
+  cat workflow.py | caisson check -)";
+
+constexpr char kCompileFooter[] = R"(Examples:
+  caisson compile workflow.py -o ir.json
+  caisson compile workflow.py --index        the IR with its content id, schedules and credentials
+  caisson compile ir.json                    check an IR and write its canonical bytes)";
+
+constexpr char kRunFooter[] = R"(Examples:
+  caisson run workflow.py --input '{"score": 7}'
+  caisson run ir.json --input @input.json --config '{"recursion_limit": 50}'
+  caisson run workflow.py --input - --events < input.json
+  caisson run workflow.py --credential api_key=env:API_KEY --credential db=@/run/secrets/db)";
+
+constexpr char kSchemaFooter[] = R"(Example:
+  caisson schema workflow.py)";
+
+constexpr char kGraphFooter[] = R"(Examples:
+  caisson graph workflow.py
+  caisson graph workflow.py --format dot | dot -Tsvg > workflow.svg)";
+
+constexpr char kCompletionsFooter[] = R"(Examples:
+  source <(caisson completions bash)
+  caisson completions zsh > ~/.zfunc/_caisson
+  caisson completions fish > ~/.config/fish/completions/caisson.fish)";
+
+// CLI11 turns what a validator returns into its error; empty means good.
+template <typename Parse, typename Target>
+CLI::Option* AddQuantity(CLI::App* app, const char* name, Target& target, Parse parse,
+                         const char* help, const char* type) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [name, &target, parse](const std::string& text) {
+            auto value = parse(text);
+            if (!value) throw CLI::ValidationError(name, value.error());
+            target = *value;
+          },
+          help)
+      ->type_name(type);
+}
+
+// One parse: the tree of commands and the structs that it fills.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.name("caisson");
+    app_.set_version_flag("--version", "caisson " CAISSON_VERSION);
+    app_.require_subcommand(1);
+    app_.footer(kFooter);
+    app_.set_help_flag("-h,--help", "Print this help and exit");
+    AddCheck();
+    AddCompile();
+    AddRun();
+    AddSchema();
+    AddGraph();
+    AddDescribe();
+    AddDoctor();
+    AddCompletions();
+  }
+
+  Result<Arguments> Parse(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& wish) {  // --help, --version
+      std::ostringstream out;
+      std::ostringstream unused;
+      app_.exit(wish, out, unused);
+      return PrintArguments{out.str()};
+    } catch (const CLI::Error& error) {
+      return Fail(errors::kCliUsage, std::string(error.what()) + "; " + HelpHint());
+    }
+    return Chosen();
+  }
+
+  CLI::App& app() { return app_; }
+
+ private:
+  CLI::App* Subcommand(const char* name, const char* help, const char* footer = "") {
+    CLI::App* command = app_.add_subcommand(name, help);
+    command->footer(footer);
+    command->set_help_flag("-h,--help", "Print this help and exit");
+    return command;
+  }
+
+  std::string HelpHint() const {
+    for (const CLI::App* command : app_.get_subcommands()) {
+      return "see caisson " + command->get_name() + " --help";
+    }
+    return "see caisson --help";
+  }
+
+  static void AddFile(CLI::App* command, std::string& file, const char* help) {
+    command->add_option("FILE", file, help)->required()->type_name("");
+  }
+
+  static void AddFormat(CLI::App* command, SourceArguments& source) {
+    using workflow::DiagnosticFormat;
+    static const std::map<std::string, DiagnosticFormat> kFormats = {
+        {"text", DiagnosticFormat::kText},
+        {"json", DiagnosticFormat::kJson},
+        {"sarif", DiagnosticFormat::kSarif}};
+    command
+        ->add_option_function<std::string>(
+            "--format",
+            [&source](const std::string& name) { source.format = kFormats.at(name); },
+            "How diagnostics are written")
+        ->check(CLI::IsMember({"text", "json", "sarif"}))
+        ->type_name("")
+        ->default_str("text");
+  }
+
+  static void AddSource(CLI::App* command, SourceArguments& source) {
+    AddFormat(command, source);
+    AddMode(command, source);
+    command->add_flag("--strict", source.strict, "Take warnings for errors");
+  }
+
+  static void AddMode(CLI::App* command, SourceArguments& source) {
+    command
+        ->add_option_function<std::string>(
+            "--mode", [&source](const std::string& mode) { source.mode = mode; },
+            "Definition mode: restricted (unrestricted does not exist yet)")
+        ->type_name("MODE");
+  }
+
+  static void AddIsolation(CLI::App* command, IsolationArguments& isolation) {
+    isolate::Limits& limits = isolation.limits;
+    command->add_flag("--allow-unjailed", isolation.allow_unjailed,
+                      "Run even where a mandatory wall of the jail cannot be built");
+    command
+        ->add_option("--workers", isolation.workers, "Isolate workers (default: one per core)")
+        ->check(CLI::Range(1, 64))
+        ->type_name("N");
+    AddQuantity(command, "--memory", limits.memory_bytes, ParseBytes,
+                "Linear memory of one call (256MiB)", "SIZE");
+    AddQuantity(command, "--heap", limits.heap_bytes, ParseBytes,
+                "The guest's own heap (8MiB); a snapshot is made per size", "SIZE");
+    AddQuantity(command, "--fuel", limits.fuel, ParseCount,
+                "Fuel of one call (1000M); 0 does not count", "N");
+    AddQuantity(command, "--call-timeout", limits.wall_clock, ParseDuration,
+                "Wall clock of one call (30s)", "TIME");
+    AddQuantity(command, "--output", limits.output_bytes, ParseBytes,
+                "JSON text that one call may return (64MiB)", "SIZE");
+  }
+
+  void AddCheck() {
+    CLI::App* command =
+        Subcommand("check", "Report every mistake in workflow files or IRs", kCheckFooter);
+    command->add_option("FILE", check_.files, "Workflow files or IRs; - is standard input")
+        ->required()
+        ->type_name("");
+    AddSource(command, check_.source);
+    command->final_callback([this] { chosen_ = &check_; });
+  }
+
+  void AddCompile() {
+    CLI::App* command =
+        Subcommand("compile", "Compile a workflow file to its frozen IR", kCompileFooter);
+    AddFile(command, compile_.source.file, "A workflow file or IR; - is standard input");
+    command->add_option("-o", compile_.output, "Write the IR to this file")->type_name("FILE");
+    command->add_flag("--index", compile_.index,
+                      "Write {content_id, ir, index}: the IR's hash, and the cron entries, "
+                      "listeners and credentials of the source");
+    AddSource(command, compile_.source);
+    command->final_callback([this] { chosen_ = &compile_; });
+  }
+
+  void AddRun() {
+    CLI::App* command = Subcommand("run", "Run a workflow file or an IR", kRunFooter);
+    AddFile(command, run_.source.file, "A workflow file or IR; - is standard input");
+    command->add_option("--input", run_.input, "The run's inputs: JSON, @file or - ({})")
+        ->type_name("JSON");
+    command->add_option("--config", run_.config, "The run's configuration: JSON or @file")
+        ->type_name("JSON");
+    command->add_flag("--events", run_.events, "Write events to standard error, one JSON a line");
+    command->add_option("--events-file", run_.events_file, "Write events to this file")
+        ->type_name("FILE");
+    command->add_flag("--report", run_.report,
+                      "Write status, state, error, steps and duration, also when the run fails; "
+                      "else the final state only");
+    command->add_flag("-q,--quiet", run_.quiet, "No information and no warnings");
+    AddPolicy(command);
+    AddCredentials(command);
+    AddQuantity(command, "--timeout", run_.timeout, ParseDuration, "Time for the whole run", "TIME");
+    AddIsolation(command, run_.isolation);
+    AddSource(command, run_.source);
+    command->final_callback([this] { chosen_ = &run_; });
+  }
+
+  void AddPolicy(CLI::App* command) {
+    command
+        ->add_option_function<std::string>(
+            "--policy",
+            [this](const std::string& name) {
+              run_.policy = name == "raise" ? graph::Policy::kRaise : graph::Policy::kDrop;
+            },
+            "What to do with state that has no JSON form on its way into a code node")
+        ->check(CLI::IsMember({"drop", "raise"}))
+        ->type_name("")
+        ->default_str("drop");
+  }
+
+  void AddCredentials(CLI::App* command) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--credential",
+            [this](const std::vector<std::string>& all) {
+              for (const std::string& text : all) run_.credentials.push_back(ParseCredential(text));
+            },
+            "A secret for [[NAME]]: NAME=env:VARIABLE or NAME=@file; may be repeated")
+        ->expected(1)
+        ->take_all()
+        ->type_name("NAME=PLACE");
+  }
+
+  static CredentialArgument ParseCredential(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos && equals != 0) {
+      const std::string name = text.substr(0, equals);
+      const std::string place = text.substr(equals + 1);
+      if (place.starts_with("env:") && place.size() > 4) return {name, true, place.substr(4)};
+      if (place.starts_with("@") && place.size() > 1) return {name, false, place.substr(1)};
+    }
+    // The text may hold the secret itself: it is not repeated.
+    throw CLI::ValidationError("--credential",
+                               "write NAME=env:VARIABLE or NAME=@file; a secret itself does not "
+                               "belong on a command line, where others can see it");
+  }
+
+  void AddSchema() {
+    CLI::App* command = Subcommand(
+        "schema", "Print the JSON Schemas of a workflow's tools and responses", kSchemaFooter);
+    AddFile(command, schema_.source.file, "A workflow file or IR; - is standard input");
+    AddSource(command, schema_.source);
+    command->final_callback([this] { chosen_ = &schema_; });
+  }
+
+  void AddGraph() {
+    CLI::App* command = Subcommand("graph", "Draw a workflow as Mermaid or DOT", kGraphFooter);
+    AddFile(command, graph_.source.file, "A workflow file or IR; - is standard input");
+    command
+        ->add_option_function<std::string>(
+            "--format", [this](const std::string& name) { graph_.dot = name == "dot"; },
+            "The language of the drawing")
+        ->check(CLI::IsMember({"mermaid", "dot"}))
+        ->type_name("")
+        ->default_str("mermaid");
+    AddMode(command, graph_.source);
+    command->final_callback([this] { chosen_ = &graph_; });
+  }
+
+  void AddDescribe() {
+    CLI::App* command =
+        Subcommand("describe", "Print versions, hashes and limits of the isolate runtime");
+    AddIsolation(command, describe_.isolation);
+    command->final_callback([this] { chosen_ = &describe_; });
+  }
+
+  void AddDoctor() {
+    CLI::App* command =
+        Subcommand("doctor", "Say which walls stand on this host, and why one does not");
+    command->add_flag("--json", doctor_.json, "Print the reports as JSON instead of a table");
+    command->final_callback([this] { chosen_ = &doctor_; });
+  }
+
+  void AddCompletions() {
+    CLI::App* command =
+        Subcommand("completions", "Print a completion script for a shell", kCompletionsFooter);
+    command->add_option("SHELL", completions_.shell, "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+        ->type_name("");
+    command->final_callback([this] { chosen_ = &completions_; });
+  }
+
+  Arguments Chosen() {
+    return std::visit([](auto* chosen) { return Arguments(std::move(*chosen)); }, chosen_);
+  }
+
+  CLI::App app_{"Compiles restricted Python workflows to a frozen IR and runs them, their code "
+                "isolated."};
+  CheckArguments check_;
+  CompileArguments compile_;
+  RunArguments run_;
+  SchemaArguments schema_;
+  GraphArguments graph_;
+  DescribeArguments describe_;
+  DoctorArguments doctor_;
+  CompletionsArguments completions_;
+  std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
+               DescribeArguments*, DoctorArguments*, CompletionsArguments*>
+      chosen_;
+};
+
+const std::map<std::string, std::vector<std::string>>& Choices() {
+  static const std::map<std::string, std::vector<std::string>> kChoices = {
+      {"--format", {"text", "json", "sarif"}},
+      {"--policy", {"drop", "raise"}},
+      {"--mode", {"restricted"}},
+      {"SHELL", {"bash", "zsh", "fish"}}};
+  return kChoices;
+}
+
+std::vector<std::string> ChoicesOf(const std::string& command, const std::string& option) {
+  if (command == "graph" && option == "--format") return {"mermaid", "dot"};
+  const auto entry = Choices().find(option);
+  return entry == Choices().end() ? std::vector<std::string>{} : entry->second;
+}
+
+void DescribeOption(CommandInfo& info, const CLI::Option& option) {
+  if (option.get_positional()) {
+    info.choices = ChoicesOf(info.name, option.get_name(true));
+    info.takes_files = info.choices.empty();
+    return;
+  }
+  const bool takes_value = option.get_items_expected_max() > 0;
+  for (const std::string& name : option.get_lnames()) {
+    info.options.push_back({"--" + name, option.get_description(), takes_value,
+                            ChoicesOf(info.name, "--" + name)});
+  }
+  for (const std::string& name : option.get_snames()) {
+    info.options.push_back({"-" + name, option.get_description(), takes_value, {}});
+  }
+}
+
+}  // namespace
+
+Result<Arguments> ParseArguments(int argc, const char* const* argv) {
+  return CommandLine().Parse(argc, argv);
+}
+
+std::vector<CommandInfo> DescribeCommands() {
+  CommandLine line;
+  std::vector<CommandInfo> commands;
+  for (const CLI::App* command : line.app().get_subcommands({})) {
+    CommandInfo& info = commands.emplace_back();
+    info.name = command->get_name();
+    info.help = command->get_description();
+    for (const CLI::Option* option : command->get_options()) DescribeOption(info, *option);
+  }
+  return commands;
+}
+
+}  // namespace caisson::cli

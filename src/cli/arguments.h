@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain data. The parser (CLI11, slow to compile) is known to arguments.cc
+// only; each subcommand gets one struct. Parsing reads no file and decides nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/run.h"
+#include "isolate/runtime.h"
+#include "workflow/diagnostic.h"
+
+namespace caisson::cli {
+
+struct SourceArguments {
+  std::string file;  // "-": standard input
+  workflow::DiagnosticFormat format = workflow::DiagnosticFormat::kText;
+  std::optional<std::string> mode;  // --mode as written
+  bool strict = false;
+};
+
+struct IsolationArguments {
+  bool allow_unjailed = false;
+  int workers = 0;  // 0: one per core
+  isolate::Limits limits;
+};
+
+struct CheckArguments {
+  SourceArguments source;  // `file` is unused
+  std::vector<std::string> files;
+};
+
+struct CompileArguments {
+  SourceArguments source;
+  std::optional<std::string> output;
+  bool index = false;
+};
+
+// One --credential NAME=env:VAR or NAME=@file.
+struct CredentialArgument {
+  std::string name;
+  bool from_environment = false;
+  std::string place;  // the variable or the file
+};
+
+struct RunArguments {
+  SourceArguments source;
+  IsolationArguments isolation;
+  std::string input = "{}";  // JSON, @file or "-"
+  std::optional<std::string> config;
+  bool events = false;
+  std::optional<std::string> events_file;
+  bool report = false;
+  bool quiet = false;
+  graph::Policy policy = graph::Policy::kDrop;
+  std::vector<CredentialArgument> credentials;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct SchemaArguments {
+  SourceArguments source;
+};
+
+struct GraphArguments {
+  SourceArguments source;
+  bool dot = false;
+};
+
+struct DescribeArguments {
+  IsolationArguments isolation;
+};
+
+struct DoctorArguments {
+  bool json = false;
+};
+
+struct CompletionsArguments {
+  std::string shell;  // bash, zsh or fish
+};
+
+// Nothing left to do but to print.
+struct PrintArguments {
+  std::string text;
+};
+
+using Arguments =
+    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
+                 GraphArguments, DescribeArguments, DoctorArguments, CompletionsArguments>;
+
+// Fails with cli.usage.
+Result<Arguments> ParseArguments(int argc, const char* const* argv);
+
+// What completions need to know of the command line.
+struct OptionInfo {
+  std::string name;  // "--input" or "-o"
+  std::string help;
+  bool takes_value = false;
+  std::vector<std::string> choices;
+};
+struct CommandInfo {
+  std::string name;
+  std::string help;
+  std::vector<OptionInfo> options;
+  bool takes_files = false;
+  std::vector<std::string> choices;  // of a positional that is no file
+};
+std::vector<CommandInfo> DescribeCommands();
+
+}  // namespace caisson::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/console.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error_catalogue.h"
+#include "errors/cli.h"
+
+namespace caisson::cli {
+namespace {
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kRed = "\x1b[1;31m";
+constexpr std::string_view kYellow = "\x1b[1;33m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+bool WantsColor() {
+  const char* refusal = std::getenv("NO_COLOR");
+  if (refusal != nullptr && *refusal != '\0') return false;
+  const char* terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
+  return isatty(STDERR_FILENO) == 1;
+}
+
+// 0, or the errno that stopped it.
+int WriteAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Console::Console() : color_(WantsColor()) {}
+
+Result<void> Console::Print(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  const int error = WriteAll(STDOUT_FILENO, text);
+  if (error == 0) return {};
+  return Fail(errors::kCliFileUnwritable,
+              std::string("standard output cannot be written: ") + std::strerror(error));
+}
+
+void Console::Say(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  (void)WriteAll(STDERR_FILENO, text);
+}
+
+void Console::Info(std::string_view message) {
+  if (!quiet_) Line("info", kBold, message);
+}
+
+void Console::Warn(std::string_view message) {
+  if (!quiet_) Line("warning", kYellow, message);
+}
+
+ExitCode Console::Complain(const Status& status) {
+  Line("error[" + std::string(status.code.name) + "]", kRed, status.message);
+  if (!status.details.empty()) Say(Printable(status.details) + "\n");
+  return ExitCodeOf(status.code);
+}
+
+void Console::Line(std::string_view label, std::string_view color, std::string_view message) {
+  std::string line = "caisson: ";
+  if (color_) line += color;
+  line.append(label).append(":");
+  if (color_) line += kPlain;
+  Say(line + " " + Printable(message) + "\n");
+}
+
+ExitCode ExitCodeOf(ErrorCode code) { return static_cast<ExitCode>(FindError(code).exit_code); }
+
+std::string Printable(std::string_view message) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(message.size());
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const auto c = static_cast<unsigned char>(message[i]);
+    // U+0080 to U+009F, the other controls, are 0xc2 and 0x80 to 0x9f in UTF-8.
+    const bool c1 = c == 0xc2 && i + 1 < message.size() &&
+                    static_cast<unsigned char>(message[i + 1]) < 0xa0;
+    if (c1 || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t')) {
+      const auto code = c1 ? static_cast<unsigned char>(message[++i]) : c;
+      out.append("\\x").append(1, kHex[code >> 4]).append(1, kHex[code & 15]);
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out;
+}
+
+}  // namespace caisson::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/completions.h"
+#include "json/writer.h"
+
+namespace caisson::cli {
+
+ExitCode PrintText(std::string_view text, Console& console) {
+  auto printed = console.Print(text);
+  return printed ? ExitCode::kOk : console.Complain(printed.error());
+}
+
+ExitCode PrintJson(const json::Value& value, Console& console) {
+  auto text = json::Write(value, {.indent = 2});
+  if (!text) return console.Complain(text.error());
+  return PrintText(*text + "\n", console);
+}
+
+ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console) {
+  const std::vector<CommandInfo> commands = DescribeCommands();
+  if (arguments.shell == "zsh") return PrintText(ZshCompletions(commands), console);
+  if (arguments.shell == "fish") return PrintText(FishCompletions(commands), console);
+  return PrintText(BashCompletions(commands), console);
+}
+
+}  // namespace caisson::cli
