@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each wall is tried from inside: this program starts itself as an inmate, which seals itself and
+// then does one forbidden thing. Where it is cheap, a wall is left out to show that the same thing
+// then works. Runs as root and as an ordinary user.
+#include <fcntl.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <linux/keyctl.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "errors/jail.h"
+#include "jail/probe.h"
+#include "jail/seal.h"
+#include "jail/spawn.h"
+#include "jail/syscalls.h"
+#include "os/capability.h"
+#include "os/fd.h"
+
+namespace caisson::jail {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ---- the inmate's side ----
+
+// An attack returns 0 when it succeeded, else an errno.
+int Check(long result) { return result < 0 ? errno : 0; }
+
+int ConnectInet() {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
+  if (fd < 0) return errno;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(53);
+  address.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, for documentation
+  return Check(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address));
+}
+
+int ConnectAbstract() {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  if (fd < 0) return errno;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, "caisson-jail-test", 17);
+  return Check(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t) + 18));
+}
+
+int ForkMany() {
+  for (int i = 0; i < 200; ++i) {
+    const pid_t pid = ::fork();
+    if (pid < 0) return errno;
+    if (pid == 0) {
+      for (;;) ::pause();
+    }
+  }
+  return 0;
+}
+
+int TouchMemory() {
+  constexpr std::size_t kSize = 192u << 20;
+  void* block = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return errno;
+  for (std::size_t i = 0; i < kSize; i += 4096) static_cast<volatile char*>(block)[i] = 1;
+  return 0;
+}
+
+int WriteOutFile() {
+  const int fd = ::open("/tmp/caisson-jail-test-file", O_CREAT | O_WRONLY, 0600);
+  if (fd < 0) return errno;
+  return Check(::write(fd, "x", 1));
+}
+
+int MakeFile() { return Check(::open("/x", O_CREAT | O_WRONLY, 0600)); }
+
+int SeeParent() {
+  // In a pid namespace of its own an inmate is process 1 and there is no other.
+  return ::getpid() == 1 && ::kill(2, 0) != 0 ? ESRCH : 0;
+}
+
+int StartThread() {
+  std::atomic<int> ran{0};
+  std::thread thread([&] { ran = 1; });
+  thread.join();
+  return ran == 1 ? 0 : EIO;
+}
+
+const std::map<std::string, std::function<int()>>& Attacks() {
+  static const std::map<std::string, std::function<int()>> attacks = {
+      {"nothing", [] { return 0; }},
+      {"start_thread", StartThread},
+      {"allocate", [] { return std::vector<char>(8u << 20, 'x').back() == 'x' ? 0 : EIO; }},
+      {"open_passwd", [] { return Check(::open("/etc/passwd", O_RDONLY)); }},
+      {"open_proc", [] { return Check(::open("/proc/self/status", O_RDONLY)); }},
+      {"open_root", [] { return Check(::open("/", O_RDONLY | O_DIRECTORY)); }},
+      {"write_file", WriteOutFile},
+      {"make_file", MakeFile},
+      {"execute", [] { return Check(::execl("/bin/true", "true", nullptr)); }},
+      {"connect_inet", ConnectInet},
+      {"connect_abstract", ConnectAbstract},
+      {"socket_inet", [] { return Check(::socket(AF_INET, SOCK_STREAM, 0)); }},
+      {"socket_inet6", [] { return Check(::socket(AF_INET6, SOCK_STREAM, 0)); }},
+      {"socket_unix", [] { return Check(::socket(AF_UNIX, SOCK_STREAM, 0)); }},
+      {"socket_vsock", [] { return Check(::socket(40, SOCK_STREAM, 0)); }},
+      {"socket_netlink", [] { return Check(::socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)); }},
+      {"socketpair",
+       [] {
+         int fds[2];
+         return Check(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+       }},
+      {"ptrace", [] { return Check(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }},
+      {"io_uring",
+       [] {
+         char parameters[120] = {};
+         return Check(::syscall(SYS_io_uring_setup, 4, parameters));
+       }},
+      {"userfaultfd", [] { return Check(::syscall(SYS_userfaultfd, O_CLOEXEC)); }},
+      {"keyctl", [] { return Check(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, -3, 1)); }},
+      {"bpf", [] { return Check(::syscall(SYS_bpf, 0, nullptr, 0)); }},
+      {"perf", [] { return Check(::syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0)); }},
+      {"unshare", [] { return Check(::unshare(CLONE_NEWUSER)); }},
+      {"mount", [] { return Check(::mount("x", "/", "tmpfs", 0, nullptr)); }},
+      {"sethostname", [] { return Check(::sethostname("x", 1)); }},
+      {"memfd", [] { return Check(::memfd_create("x", 0)); }},
+      {"fork", [] { return Check(::fork()); }},
+      {"fork_many", ForkMany},
+      {"kill_parent", [] { return Check(::kill(::getppid(), 0)); }},
+      {"see_processes", SeeParent},
+      {"map_code",
+       [] {
+         return ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+                        MAP_FAILED
+                    ? errno
+                    : 0;
+       }},
+      {"read_environment", [] { return ::getenv("CAISSON_JAIL_TEST") == nullptr ? ENOENT : 0; }},
+      {"use_inherited_fd", [] { return Check(::fcntl(100, F_GETFD)); }},
+      {"write_inherited_fd", [] { return Check(::write(100, "x", 1)); }},
+      {"touch_memory", TouchMemory},
+      {"new_descriptor", [] { return Check(::dup(kChannelFd)); }},
+      {"regain_user", [] { return Check(::syscall(SYS_setresuid, 0, 0, 0)); }},
+      {"not_dumpable", [] { return ::prctl(PR_GET_DUMPABLE) == 0 ? EPERM : 0; }},
+  };
+  return attacks;
+}
+
+[[noreturn]] void Report(int code) {
+  char text[16];
+  const auto end = std::to_chars(text, text + sizeof text, code).ptr;
+  (void)!::write(kChannelFd, text, static_cast<std::size_t>(end - text));
+  ::_exit(0);
+}
+
+// argv: program, "__inmate", attack, [what to do before], ticket
+int Inmate(int argc, char** argv) {
+  const std::string attack = argv[2];
+  const std::string before = argc > 4 ? argv[3] : "";
+  auto ticket = SealTicket::FromText(argv[argc - 1]);
+  if (!ticket) Report(-1);
+  if (auto hardened = Harden(*ticket); !hardened) Report(-2);
+  std::atomic<bool> stop{false};
+  std::atomic<int> thread_result{-1};
+  std::thread other;
+  if (before == "open_directory") (void)::open("/", O_RDONLY | O_DIRECTORY);
+  if (before == "open_socket") (void)::socket(AF_UNIX, SOCK_STREAM, 0);
+  if (before == "other_thread") {
+    other = std::thread([&] {
+      while (!stop) std::this_thread::sleep_for(1ms);
+      thread_result = Attacks().at(attack)();
+    });
+  }
+  auto sealed = Seal(*ticket, {.syscalls = WorkerSyscalls(kChannelFd)});
+  if (!sealed) Report(-3);
+  if (!other.joinable()) Report(Attacks().at(attack)());
+  stop = true;
+  other.join();
+  Report(thread_result);
+}
+
+// ---- the test's side ----
+
+struct Ending {
+  std::optional<int> result;  // what the attack reported
+  os::ExitStatus status;
+  std::string start_error;
+  std::vector<WallReport> walls;
+};
+
+Ending RunInmate(const std::string& attack, const WallSet& leave_out = {},
+                 const std::string& before = "", os::CgroupLimits limits = {}) {
+  auto pair = os::MakeSocketPair(1u << 16);
+  SpawnOptions options{.arguments = {"jail_test", "__inmate", attack},
+                       .channel = pair->second.get(),
+                       .limits = limits,
+                       .leave_out = {leave_out}};
+  if (!before.empty()) options.arguments.push_back(before);
+  Ending ending;
+  auto jailed = Spawn(options);
+  if (!jailed) {
+    ending.start_error = jailed.error().message;
+    return ending;
+  }
+  pair->second.Reset();
+  ending.walls = jailed->walls;
+  ending.status = jailed->process.Wait(20s).value_or(os::ExitStatus{.code = -1, .signal = 0});
+  char text[32];
+  const ssize_t n = ::recv(pair->first.get(), text, sizeof text, MSG_DONTWAIT);
+  int value = 0;
+  if (n > 0 && std::from_chars(text, text + n, value).ec == std::errc()) ending.result = value;
+  return ending;
+}
+
+void ExpectKilledBySeccomp(const std::string& attack, const std::string& before = "") {
+  const Ending ending = RunInmate(attack, {}, before);
+  EXPECT_EQ(ending.start_error, "");
+  EXPECT_FALSE(ending.result) << attack << " reported " << *ending.result;
+  EXPECT_EQ(ending.status.signal, SIGSYS) << attack << ": " << os::ToText(ending.status);
+}
+
+TEST(Jail, LetsAnInmateComputeAllocateAndStartThreads) {
+  for (const char* good : {"nothing", "allocate", "start_thread"}) {
+    const Ending ending = RunInmate(good);
+    EXPECT_EQ(ending.start_error, "");
+    EXPECT_EQ(ending.result, 0) << good << ": " << os::ToText(ending.status);
+  }
+}
+
+TEST(Jail, KillsAnInmateThatMakesACallWhichIsNotOnTheList) {
+  for (const char* attack : {"open_passwd",
+                             "open_proc",
+                             "open_root",
+                             "write_file",
+                             "execute",
+                             "socket_inet",
+                             "socket_inet6",
+                             "socket_unix",
+                             "socket_vsock",
+                             "socket_netlink",
+                             "socketpair",
+                             "ptrace",
+                             "io_uring",
+                             "userfaultfd",
+                             "keyctl",
+                             "bpf",
+                             "perf",
+                             "unshare",
+                             "mount",
+                             "sethostname",
+                             "memfd",
+                             "fork",
+                             "kill_parent",
+                             "map_code",
+                             "new_descriptor",
+                             "regain_user",
+                             "write_inherited_fd",
+                             "use_inherited_fd"}) {
+    ExpectKilledBySeccomp(attack);
+  }
+}
+
+// Without these, what is left are the walls around files.
+WallSet OpenExcept(std::initializer_list<Wall> standing) {
+  WallSet open;
+  for (Wall wall : {Wall::kSeccomp, Wall::kResourceLimits, Wall::kLandlock, Wall::kEmptyRoot}) {
+    if (std::ranges::find(standing, wall) == standing.end()) open.Add(wall);
+  }
+  return open;
+}
+
+TEST(Jail, CoversThreadsThatRanBeforeTheSeal) {
+  for (const char* attack : {"open_passwd", "socket_inet", "fork"}) {
+    ExpectKilledBySeccomp(attack, "other_thread");
+  }
+  // And by the other walls alone.
+  const auto try_from_thread = [](const char* attack, std::initializer_list<Wall> standing) {
+    return RunInmate(attack, OpenExcept(standing), "other_thread").result;
+  };
+  EXPECT_EQ(try_from_thread("open_passwd", {Wall::kLandlock}), EACCES);
+  EXPECT_EQ(try_from_thread("open_passwd", {Wall::kEmptyRoot}), ENOENT);
+  EXPECT_EQ(try_from_thread("open_passwd", {Wall::kResourceLimits}), EMFILE);
+  EXPECT_EQ(try_from_thread("open_passwd", {}), 0);
+  EXPECT_EQ(try_from_thread("mount", {Wall::kEmptyRoot}), EPERM);
+}
+
+TEST(Jail, HasNoFilesEvenWithoutSeccomp) {
+  const auto result = [](const char* attack, std::initializer_list<Wall> standing) {
+    return RunInmate(attack, OpenExcept(standing)).result;
+  };
+  EXPECT_EQ(result("open_passwd", {Wall::kLandlock}), EACCES);
+  EXPECT_EQ(result("open_passwd", {Wall::kEmptyRoot}), ENOENT);
+  EXPECT_EQ(result("open_passwd", {Wall::kResourceLimits}), EMFILE);
+  EXPECT_EQ(result("open_passwd", {}), 0);
+  EXPECT_EQ(result("open_proc", {Wall::kEmptyRoot}), ENOENT);
+  EXPECT_EQ(result("execute", {Wall::kEmptyRoot}), ENOENT);
+  EXPECT_EQ(result("execute", {Wall::kLandlock}), EACCES);
+  EXPECT_EQ(result("make_file", {Wall::kEmptyRoot}), EROFS);
+}
+
+TEST(Jail, HasNoNetworkEvenWithoutSeccomp) {
+  const WallSet calls = {Wall::kSeccomp, Wall::kResourceLimits};
+  EXPECT_EQ(RunInmate("connect_inet", calls).result, ENETUNREACH);
+}
+
+TEST(Jail, CannotReachAbstractSocketsOfTheHost) {
+  const os::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, "caisson-jail-test", 17);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t) + 18),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  WallSet open = {Wall::kSeccomp, Wall::kResourceLimits, Wall::kLandlock};
+  EXPECT_EQ(RunInmate("connect_abstract", open).result, ECONNREFUSED);
+  open.Add(Wall::kNetworkNamespace);
+  EXPECT_EQ(RunInmate("connect_abstract", open).result, 0);
+}
+
+TEST(Jail, HoldsNoPrivilegeEvenWithoutSeccomp) {
+  EXPECT_EQ(RunInmate("mount", {Wall::kSeccomp, Wall::kLandlock}).result, EPERM);
+  EXPECT_EQ(RunInmate("sethostname", {Wall::kSeccomp}).result, EPERM);
+  EXPECT_EQ(RunInmate("not_dumpable").status.signal, SIGSYS);
+  EXPECT_EQ(RunInmate("not_dumpable", {Wall::kSeccomp}).result, EPERM);
+  if (::geteuid() == 0) {
+    EXPECT_EQ(RunInmate("regain_user", {Wall::kSeccomp}).result, EPERM);
+  }
+  const WallSet open = {Wall::kSeccomp, Wall::kLandlock, Wall::kCapabilities,
+                        Wall::kUnprivilegedUser};
+  EXPECT_EQ(RunInmate("sethostname", open).result, 0);
+}
+
+TEST(Jail, SeesNoOtherProcess) {
+  EXPECT_EQ(RunInmate("see_processes", {Wall::kSeccomp}).result, ESRCH);
+  EXPECT_EQ(RunInmate("see_processes",
+                      {Wall::kSeccomp, Wall::kPidNamespace, Wall::kEmptyRoot, Wall::kLandlock})
+                .result,
+            0);
+}
+
+TEST(Jail, InheritsNeitherEnvironmentNorDescriptors) {
+  ::setenv("CAISSON_JAIL_TEST", "secret", 1);
+  ASSERT_EQ(::dup2(1, 100), 100);  // not close-on-exec
+  const WallSet calls = {Wall::kSeccomp};
+  EXPECT_EQ(RunInmate("read_environment").result, ENOENT);
+  EXPECT_EQ(RunInmate("use_inherited_fd", calls).result, EBADF);
+  const WallSet open = {Wall::kSeccomp, Wall::kCleanStart};
+  EXPECT_EQ(RunInmate("read_environment", open).result, 0);
+  EXPECT_EQ(RunInmate("use_inherited_fd", open).result, 0);
+  ::close(100);
+  ::unsetenv("CAISSON_JAIL_TEST");
+}
+
+TEST(Jail, RefusesToSealAProgramThatLeavesAWayOutOpen) {
+  EXPECT_EQ(RunInmate("nothing", {}, "open_directory").result, -3);
+  EXPECT_EQ(RunInmate("nothing", {}, "open_socket").result, -3);
+}
+
+TEST(Jail, StopsAFloodOfProcessesEvenWithoutSeccomp) {
+  EXPECT_EQ(RunInmate("fork_many", {Wall::kSeccomp}).result, EAGAIN);
+  const WallSet open = {Wall::kSeccomp, Wall::kResourceLimits};
+  EXPECT_EQ(RunInmate("fork_many", open).result, 0);
+  for (const auto& place : os::FindControllers()) {
+    if (place.controller != os::Controller::kPids || place.version == 0) continue;
+    EXPECT_EQ(RunInmate("fork_many", open, "", {.pids = 20}).result, EAGAIN);
+  }
+}
+
+TEST(Jail, EndsAnInmateThatTakesMoreMemoryThanItsCgroupAllows) {
+  if (os::FindControllers()[0].version == 0) GTEST_SKIP() << os::FindControllers()[0].reason;
+  const Ending ending = RunInmate("touch_memory", {}, "", {.memory_bytes = 64u << 20});
+  EXPECT_EQ(ending.status.signal, SIGKILL) << os::ToText(ending.status);
+  EXPECT_FALSE(ending.result);
+  EXPECT_EQ(RunInmate("touch_memory", {}, "", {.memory_bytes = 512u << 20}).result, 0);
+}
+
+TEST(Jail, LeavesNoProcessDescriptorOrCgroupBehind) {
+  const auto count = [](const char* path) {
+    const auto entries = std::filesystem::directory_iterator(path);
+    return std::distance(begin(entries), end(entries));
+  };
+  RunInmate("nothing", {}, "", {.memory_bytes = 256u << 20, .cpus = 1, .pids = 20});
+  const auto descriptors = count("/proc/self/fd");
+  for (int i = 0; i < 10; ++i) {
+    RunInmate("nothing", {}, "", {.memory_bytes = 256u << 20, .cpus = 1, .pids = 20});
+  }
+  EXPECT_EQ(count("/proc/self/fd"), descriptors);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+  for (const auto& place : os::FindControllers()) {
+    if (place.version == 0) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(place.parent)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with(os::Cgroup::NamePrefix()))
+          << entry.path();
+    }
+  }
+}
+
+TEST(Jail, FailsWithoutAProgramToRun) {
+  auto pair = os::MakeSocketPair(1u << 16);
+  auto jailed = Spawn({.executable = "/nonexistent/program", .channel = pair->second.get()});
+  ASSERT_FALSE(jailed);
+  EXPECT_NE(jailed.error().message.find("/nonexistent/program"), std::string::npos);
+}
+
+// Runs `body` in a forked child as an ordinary user who may not make user namespaces.
+int WithoutUserNamespaces(const std::function<int()>& body) {
+  const std::string uid = std::to_string(::geteuid());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0 || !os::WriteSmallFile("/proc/self/setgroups", "deny") ||
+        !os::WriteSmallFile("/proc/self/uid_map", "1000 " + uid + " 1") ||
+        !os::WriteSmallFile("/proc/sys/user/max_user_namespaces", "0")) {
+      ::_exit(100);
+    }
+    (void)os::ClearCapabilities();
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Jail, IsRefusedWhereItCannotBeBuilt) {
+  EXPECT_EQ(WithoutUserNamespaces([] {
+              auto pair = os::MakeSocketPair(1u << 16);
+              auto jailed = Spawn({.arguments = {"jail_test", "__inmate", "nothing"},
+                                   .channel = pair->second.get()});
+              if (jailed) return 1;
+              if (jailed.error().code != errors::kJailUnavailable) return 2;
+              const std::string& message = jailed.error().message;
+              return message.find("user_namespace") != std::string::npos &&
+                             message.find("max_user_namespaces") != std::string::npos
+                         ? 0
+                         : 3;
+            }),
+            0);
+}
+
+TEST(Jail, RunsWithTheWallsThatThereAreWhenThatIsGranted) {
+  EXPECT_EQ(WithoutUserNamespaces([] {
+              auto pair = os::MakeSocketPair(1u << 16);
+              auto jailed = Spawn({.arguments = {"jail_test", "__inmate", "open_passwd"},
+                                   .channel = pair->second.get(),
+                                   .allow_unjailed = AllowUnjailed()});
+              if (!jailed) return 1;
+              for (const WallReport& wall : jailed->walls) {
+                if (wall.name == "pid_namespace" && wall.stands) return 2;
+              }
+              const auto status = jailed->process.Wait(20s);
+              return status && status->signal == SIGSYS ? 0 : 3;  // seccomp still stands
+            }),
+            0);
+}
+
+TEST(Jail, ReportsForDoctorWhyItCannotBeBuilt) {
+  EXPECT_EQ(WithoutUserNamespaces([] {
+              const std::vector<WallReport> reports = ProbeWalls();
+              for (const WallReport& report : reports) {
+                if (report.name == "user_namespace" || report.name == "pid_namespace" ||
+                    report.name == "network_namespace" || report.name == "empty_root") {
+                  if (report.stands || report.reason.empty() || report.what_to_do.empty()) return 1;
+                }
+                if (report.name == "seccomp" && !report.stands) return 2;
+                if (report.name == "no_new_privs" && !report.stands) return 3;
+              }
+              return 0;
+            }),
+            0);
+}
+
+// The whole program once more as "nobody".
+TEST(Jail, HoldsForAnOrdinaryUserToo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is not run as root: the other tests show it";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(65534, 65534, 65534) != 0 ||
+        ::setresuid(65534, 65534, 65534) != 0) {
+      ::_exit(101);
+    }
+    ::execl("/proc/self/exe", "jail_test", "--gtest_brief=1", nullptr);
+    ::_exit(102);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(SealTicket, SurvivesItsTextAndNothingElseDoes) {
+  const SealTicket ticket{.standing = {Wall::kPidNamespace, Wall::kMountNamespace},
+                          .leave_out = {Wall::kSeccomp},
+                          .allow_unjailed = true,
+                          .outer_mount_namespace = "mnt:[4026531841]"};
+  auto parsed = SealTicket::FromText(ticket.ToText());
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->ToText(), ticket.ToText());
+  for (const char* bad : {"", "--jail=", "--jail=1,2", "--jail=1,2,0,", "--jail=1,2,0,net:[4]",
+                          "--jail=x,2,0,mnt:[4]", "--jail=1,2,0mnt:[4]"}) {
+    auto refused = SealTicket::FromText(bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().code, errors::kJailUnavailable);
+  }
+}
+
+TEST(ProbeWalls, ReportsEveryWallInOrderAndAgreesWithARealJail) {
+  const std::vector<WallReport> reports = ProbeWalls();
+  ASSERT_EQ(reports.size(), kWallCount);
+  const Ending real =
+      RunInmate("nothing", {}, "", {.memory_bytes = 256u << 20, .cpus = 1, .pids = 20});
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const WallReport& report = reports[i];
+    EXPECT_EQ(report.name, AllWalls()[i].name);
+    EXPECT_EQ(report.mandatory, AllWalls()[i].mandatory);
+    EXPECT_EQ(report.stands, report.what_to_do.empty()) << report.name;
+    if (report.mandatory && real.start_error.empty()) {
+      EXPECT_TRUE(report.stands) << report.name << ": " << report.reason;
+    }
+    for (const WallReport& other : real.walls) {
+      if (other.name != report.name) continue;
+      EXPECT_EQ(other.stands, report.stands) << report.name;
+    }
+  }
+}
+
+TEST(Walls, RefusalsNameTheWallTheReasonAndWhatToDo) {
+  for (const WallInfo& info : AllWalls()) {
+    const Status status = Unavailable(info.wall, "a reason").error();
+    EXPECT_EQ(status.code, errors::kJailUnavailable);
+    for (std::string_view part : {info.name, std::string_view("a reason"), info.what_to_do}) {
+      EXPECT_NE(status.message.find(part), std::string::npos) << status.message;
+    }
+    EXPECT_EQ(&InfoOf(info.wall), &info);
+  }
+}
+
+}  // namespace
+}  // namespace caisson::jail
+
+int main(int argc, char** argv) {
+  if (argc > 3 && std::string_view(argv[1]) == "__inmate") return caisson::jail::Inmate(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
