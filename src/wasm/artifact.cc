@@ -26,8 +26,8 @@ Result<std::string> LoadArtifact(const std::string& path, std::string_view sha25
   }
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) {
-    return Fail(errors::kWasmArtifact, fmt::format("The artifact {} cannot be read: {}.", path,
-                                                   bytes.error().message));
+    return Fail(errors::kWasmArtifact,
+                fmt::format("The artifact {} cannot be read: {}.", path, bytes.error().message));
   }
   if (const std::string actual = Sha256Hex(*bytes); actual != sha256) {
     return Fail(errors::kWasmArtifact,

@@ -84,10 +84,11 @@ std::string CpuFingerprint() {
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   EngineHandle engine(wasm_engine_new_with_config(NewConfig(options)));
   if (!engine) {
-    return Fail(errors::kWasmEngine,
-                fmt::format("The WebAssembly engine could not be made with {} slots of {} bytes; is "
-                            "the address space of this process limited (ulimit -v)?",
-                            options.slots, options.max_memory_bytes));
+    return Fail(
+        errors::kWasmEngine,
+        fmt::format("The WebAssembly engine could not be made with {} slots of {} bytes; is "
+                    "the address space of this process limited (ulimit -v)?",
+                    options.slots, options.max_memory_bytes));
   }
   return std::unique_ptr<Engine>(new Engine(std::move(engine), options));
 }
@@ -95,8 +96,8 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
 Engine::Engine(EngineHandle engine, const EngineOptions& options)
     : engine_(std::move(engine)),
       options_(options),
-      fingerprint_(fmt::format("wasmtime {}; exceptions fuel epoch cow; {}",
-                               WASMTIME_VERSION, CpuFingerprint())),
+      fingerprint_(fmt::format("wasmtime {}; exceptions fuel epoch cow; {}", WASMTIME_VERSION,
+                               CpuFingerprint())),
       ticker_([this](std::stop_token stop) { Tick(std::move(stop)); }) {}
 
 Engine::~Engine() {

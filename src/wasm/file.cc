@@ -13,7 +13,8 @@ namespace caisson::wasm {
 Result<std::string> ReadWhole(int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return os::SyscallError("fstat");
-  if (!S_ISREG(info.st_mode)) return os::SyscallError("read a file that is no regular file", EINVAL);
+  if (!S_ISREG(info.st_mode))
+    return os::SyscallError("read a file that is no regular file", EINVAL);
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {

@@ -136,12 +136,12 @@ Result<ModuleCache> ModuleCache::Open(const std::string& directory) {
   if (stat(directory.c_str(), &info) != 0) return CacheFailure(directory, os::ErrnoText(errno));
   if (!S_ISDIR(info.st_mode)) return CacheFailure(directory, "it is no directory");
   if (info.st_uid != geteuid()) {
-    return CacheFailure(directory, fmt::format("it belongs to user {}, not to {}", info.st_uid,
-                                               geteuid()));
+    return CacheFailure(directory,
+                        fmt::format("it belongs to user {}, not to {}", info.st_uid, geteuid()));
   }
   if ((info.st_mode & 022) != 0) {
-    return CacheFailure(directory, fmt::format("group or others may write it (mode {:o})",
-                                               info.st_mode & 07777));
+    return CacheFailure(
+        directory, fmt::format("group or others may write it (mode {:o})", info.st_mode & 07777));
   }
   return ModuleCache(directory);
 }
@@ -153,9 +153,8 @@ std::string ModuleCache::PathFor(const Engine& engine, std::string_view identity
 
 Result<ModuleHandle> Compile(const Engine& engine, std::string_view binary) {
   wasmtime_module_t* module = nullptr;
-  const ErrorHandle error(
-      wasmtime_module_new(engine.get(), reinterpret_cast<const std::uint8_t*>(binary.data()),
-                          binary.size(), &module));
+  const ErrorHandle error(wasmtime_module_new(
+      engine.get(), reinterpret_cast<const std::uint8_t*>(binary.data()), binary.size(), &module));
   if (error) return Fail(EngineFailure("A module cannot be compiled", error, nullptr));
   return ModuleHandle(module);
 }

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside the isolate, in front of author code.
+
+Executed once, when the snapshot is made; the last line never returns. From then on the host calls
+`load` and `call` directly in copies of the memory image, passes arguments as objects that it built
+and reads the result from the object that comes back:
+
+    (0, value)                            it went well
+    (kind, type name, message, traceback) it did not; kinds below
+    (5,)                                  not even a report could be made: no memory was left
+
+Author code runs with globals of its own and never sees a name of this file.
+"""
+
+import builtins
+import gc
+import host
+import io
+import sys
+
+RAISED = 1  # an Exception
+EXITED = 2  # SystemExit or another BaseException
+SYNTAX = 3  # the source does not compile
+SHAPE = 4  # the source defines no `run`
+LOST = (5,)
+
+FILE = "workflow"
+
+# Kept under names of our own, since author code loses the builtins.
+compile_source = compile
+execute = exec
+set_attribute = setattr
+print_exception = sys.print_exception
+collect = gc.collect
+
+
+class CodeNode:
+    """What a body sees as `self`: one attribute per injected field."""
+
+
+def report(kind, error):
+    text = io.StringIO()
+    try:
+        message = str(error)
+        print_exception(error, text)
+    except Exception:  # the author's own __str__ failed
+        message = ""
+    return kind, type(error).__name__, message, text.getvalue()
+
+
+def guarded(action, *args):
+    try:
+        try:
+            return action(*args)
+        except Exception as error:
+            return report(RAISED, error)
+        except BaseException as error:
+            return report(EXITED, error)
+    except BaseException:
+        return LOST
+
+
+async def _coroutine():
+    pass
+
+
+ASYNC = type(_coroutine)
+run = None
+
+
+def load_unguarded(source):
+    global run
+    try:
+        code = compile_source(source, FILE, "exec")
+    except SyntaxError as error:
+        return report(SYNTAX, error)
+    scope = {"__name__": FILE}
+    execute(code, scope)
+    run = scope.get("run")
+    if not callable(run):
+        return SHAPE, "", "the source defines no function 'run'", ""
+    code = scope = None
+    # What the compiler left behind would be copied into every call.
+    collect()
+    return 0, None
+
+
+def finish(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("run awaited something; nothing here can complete it")
+
+
+def call_unguarded(fields, state, config):
+    self = CodeNode()
+    for name in fields:
+        set_attribute(self, name, fields[name])
+    value = run(self, state, config)
+    if type(run) is ASYNC:
+        value = finish(value)
+    return 0, value
+
+
+def load(source):
+    return guarded(load_unguarded, source)
+
+
+def call(fields, state, config):
+    return guarded(call_unguarded, fields, state, config)
+
+
+def refuse_import(name, *_):
+    raise ImportError("no module named '%s': code bodies cannot import" % name)
+
+
+def probe(snippet):
+    """For the probes of the artifact: runs a snippet, prints what it raises after a '!'."""
+    try:
+        exec(snippet, {"__name__": "__main__"})
+    except BaseException as error:
+        print("!%s: %s" % (type(error).__name__, error))
+
+
+if host.call("mode", "") == "restricted":
+    builtins.__import__ = refuse_import
+else:
+    builtins.probe = probe
+gc.collect()
+host.call("ready", "%d %d %d" % (id(load), id(call), id(builtins)))

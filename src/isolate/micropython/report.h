@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the harness returns from `load` and `call`, read from the guest's memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "isolate/micropython/guest_memory.h"
+#include "isolate/runtime.h"
+
+namespace caisson::isolate {
+
+struct Report {
+  bool ok = false;
+  std::uint32_t value = 0;  // ok: the object that came back
+  Fault fault = Fault::kNone;
+  std::string error_type;
+  std::string message;
+  std::vector<TracebackFrame> traceback;
+};
+
+// An object of no known form gives kArtifact.
+Report ReadReport(const GuestMemory& memory, std::uint32_t object);
+
+// The frames of the author's source in the interpreter's text of a traceback; of very deep ones
+// the outermost and the innermost.
+std::vector<TracebackFrame> ParseTraceback(std::string_view text);
+
+}  // namespace caisson::isolate
