@@ -27,6 +27,15 @@ class Arena {
     return new (Allocate(sizeof(T), alignof(T))) T{};
   }
 
+  // `count` value-initialised T, never null.
+  template <typename T>
+  T* NewArray(std::size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    T* items = static_cast<T*>(Allocate(count * sizeof(T), alignof(T)));
+    std::uninitialized_value_construct_n(items, count);
+    return items;
+  }
+
   template <typename T>
   std::span<T const> Copy(std::span<T const> items) {
     static_assert(std::is_trivially_copyable_v<T>);

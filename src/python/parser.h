@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python 3.12 source to AST. Never recurses or allocates without bound: nesting and size end in a
-// SyntaxError of their own. Knows the language, no policy.
+// Python 3.12 source to AST, with the language's SyntaxErrors as CPython 3.12's `ast.parse` raises
+// them; those that only its compiler finds ('return' outside function) are not this module's.
+// Never recurses or allocates without bound: nesting and size end in a SyntaxError of their own.
+// Knows the language, no policy. Thread-safe: calls share nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +24,14 @@ struct SyntaxError {
   SourceSpan span;
 };
 
+// No path from the module down to a leaf has more nodes than this (CPython 3.12's own `ast.parse`
+// gives up at 2,993 levels, whatever they consist of). A recursive walker may rely on it: with up
+// to 2 KiB of stack a level it stays within an 8 MiB stack.
+inline constexpr int kMaxTreeDepth = 3000;
+
 struct ParseOptions {
-  // true: `source` is text, as when CPython is given a str: a coding cookie is ignored and a leading
-  // U+FEFF is an error. false: `source` is the bytes of a file: BOM and cookie are honoured
+  // true: `source` is text, as when CPython is given a str: a coding cookie is ignored and a
+  // leading U+FEFF is an error. false: `source` is the bytes of a file: BOM and cookie are honoured
   // (UTF-8, ASCII and Latin-1; other encodings are an error).
   bool is_text = false;
   std::size_t max_bytes = 64u << 20;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/parser.h"
+
+#include <utility>
+
+#include "python/lexer.h"
+#include "python/parser_core.h"
+#include "python/source_text.h"
+#include "python/walk.h"
+
+namespace caisson::python {
+namespace {
+
+// Whether no path down from the module is longer than kMaxTreeDepth. Does not recurse.
+bool IsShallow(const Module* module) {
+  std::vector<std::pair<NodeRef, int>> stack{{NodeRef(module), 0}};
+  while (!stack.empty()) {
+    const auto [node, depth] = stack.back();
+    stack.pop_back();
+    if (depth > kMaxTreeDepth) return false;
+    ForEachChild(node,
+                 [&stack, below = depth + 1](NodeRef child) { stack.emplace_back(child, below); });
+  }
+  return true;
+}
+
+SyntaxError TooDeep() {
+  return {SyntaxError::Type::kTooDeep,
+          "maximum recursion depth exceeded during ast construction: the tree may be at most " +
+              std::to_string(kMaxTreeDepth) + " levels deep",
+          {}};
+}
+
+SyntaxError ToError(const LexResult& lexed, const Parser& parser) {
+  if (parser.has_error()) return parser.error();
+  const Token& token = parser.failure();
+  if (token.kind == TokenKind::kError) return lexed.error.error;
+  return {SyntaxError::Type::kSyntax,
+          "invalid syntax",
+          {token.line, token.column, token.end_line, token.end_column}};
+}
+
+}  // namespace
+
+std::expected<Tree, SyntaxError> Parse(std::string_view source, const ParseOptions& options) {
+  Tree tree;
+  tree.arena_ = std::make_unique<Arena>();
+  auto text = ReadSource(source, options, tree.source_);
+  if (!text) return std::unexpected(std::move(text.error()));
+  const std::string_view buffer = tree.arena_->Copy(*text).substr(0, text->size() - 1);
+  LexResult lexed = Lex(buffer);
+  Parser parser(buffer, lexed.tokens, *tree.arena_);
+  tree.module_ = parser.ParseModule();
+  if (parser.failed()) return std::unexpected(ToError(lexed, parser));
+  if (lexed.tokens.size() > kMaxTreeDepth && !IsShallow(tree.module_)) {
+    return std::unexpected(TooDeep());
+  }
+  return tree;
+}
+
+}  // namespace caisson::python
