@@ -431,11 +431,12 @@ void ExprPrinter::PrintSuffix(const Expr& expr) {
 
 void ExprPrinter::PrintSubscript(const Expr& slice) {
   const auto* tuple = IsA<Tuple>(&slice);
-  if (tuple == nullptr || tuple->elts.empty()) return Print(slice, Precedence::kNamed);
+  // MicroPython's grammar has no bare walrus here.
+  if (tuple == nullptr || tuple->elts.empty()) return Print(slice, Precedence::kTest);
   Separator comma;
   for (const Expr* element : tuple->elts) {
     out_ += comma();
-    PrintArgument(*element);
+    PrintArgument(*element, Precedence::kTest);
   }
   if (tuple->elts.size() == 1 && !IsA<Starred>(tuple->elts[0])) out_ += ',';
 }
@@ -450,12 +451,12 @@ void ExprPrinter::PrintSlice(const Slice& expr) {
 }
 
 // A call's argument or a subscript's element, where a star takes any expression.
-void ExprPrinter::PrintArgument(const Expr& expr) {
+void ExprPrinter::PrintArgument(const Expr& expr, Precedence least) {
   if (const auto* starred = IsA<Starred>(&expr)) {
     out_ += '*';
     Print(*starred->value, Precedence::kTest);
   } else {
-    Print(expr, Precedence::kNamed);
+    Print(expr, least);
   }
 }
 
@@ -473,7 +474,7 @@ void ExprPrinter::PrintCallArguments(List<Expr*> args, List<Keyword*> keywords) 
   Separator comma;
   for (const Expr* arg : args) {
     out_ += comma();
-    PrintArgument(*arg);
+    PrintArgument(*arg, Precedence::kNamed);
   }
   for (const Keyword* keyword : keywords) {
     out_ += comma();

@@ -75,7 +75,7 @@ class ExprPrinter {
   void PrintTuple(const Tuple& expr, Precedence least);
   void PrintUnaryOp(const UnaryOp& expr);
   void PrintYield(std::string_view keyword, const Expr* value, Precedence least);
-  void PrintArgument(const Expr& expr);
+  void PrintArgument(const Expr& expr, Precedence least);
   void PrintGenerators(List<Comprehension*> generators);
 
   char ChooseQuote(std::string_view text) const;

@@ -367,7 +367,7 @@ void StmtPrinter::PrintNames(std::string_view keyword, List<std::string_view> na
 void StmtPrinter::PrintDecorators(List<Expr*> decorators) {
   for (const Expr* decorator : decorators) {
     StartLine(decorator->span.line);
-    WriteAfter("@", decorator, Precedence::kNamed);
+    WriteAfter("@", decorator);
     EndLine();
   }
 }
