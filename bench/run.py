@@ -47,7 +47,7 @@ def number(value: float | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[[], *BENCHES], help="default: all")
+    parser.add_argument("names", nargs="*", help="default: all")
     parser.add_argument("--json", type=pathlib.Path, help="also write all figures to this file")
     options = parser.parse_args()
     figures, failed = [], 0
