@@ -51,9 +51,9 @@ struct WorkerOptions {
 };
 
 struct WorkerStats {
-  std::size_t running = 0;          // worker processes now
-  std::uint64_t started = 0;        // since the runtime was made
-  std::uint64_t killed = 0;         // ended by us or by themselves, while the runtime was in use
+  std::size_t running = 0;           // worker processes now
+  std::uint64_t started = 0;         // since the runtime was made
+  std::uint64_t killed = 0;          // ended by us or by themselves, while the runtime was in use
   std::uint64_t resident_bytes = 0;  // of all that run
 };
 
@@ -74,7 +74,8 @@ class WorkerRuntime final : public Runtime {
   // The same on JSON text.
   Result<EncodedOutcome> CallEncoded(EncodedJob job);
   // Does not block. `callback` runs once, on a thread of the runtime or of another caller that is
-  // waiting for its own call: it must be quick, and must not call the runtime's Call. Submit is fine.
+  // waiting for its own call: it must be quick, and must not call the runtime's Call. Submit is
+  // fine.
   void Submit(EncodedJob job, Callback callback);
 
   // What the executor in the worker says, and the walls; starts a worker when there is none.
