@@ -10,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "json/value.h"
 
@@ -52,7 +51,8 @@ class Metrics {
  private:
   Counters& At(std::string_view node_type, std::string_view runtime);
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Counters, std::less<>> counters_;
+  using ByRuntime = std::map<std::string, Counters, std::less<>>;
+  std::map<std::string, ByRuntime, std::less<>> counters_;  // by node type
 };
 
 }  // namespace caisson::graph

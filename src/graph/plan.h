@@ -36,6 +36,7 @@ class Plan {
 
   const PlannedGraph& root() const { return *root_; }
   const workflow::Graph& source() const { return *source_; }
+  const nodes::Table& table() const { return *table_; }
   // Whether a run needs an isolate::Runtime.
   bool has_code_nodes() const { return has_code_nodes_; }
   // Nodes of this graph and its subgraphs.
@@ -44,6 +45,7 @@ class Plan {
  private:
   std::shared_ptr<const workflow::Graph> source_;
   std::shared_ptr<const PlannedGraph> root_;
+  const nodes::Table* table_ = nullptr;
   bool has_code_nodes_ = false;
   std::size_t node_count_ = 0;
 };

@@ -40,7 +40,7 @@ struct RunConfig {
   json::Array callbacks;
   std::optional<std::string> run_name;
   std::optional<int> recursion_limit;  // 1..250; unset: kDefaultRecursionLimit
-  std::optional<int> max_concurrency;  // 1..32; unset: as many as there are cores, at most 8
+  std::optional<int> max_concurrency;  // 1..32; unset: 32
   // Not part of the peer's configuration:
   Policy policy = Policy::kDrop;
   isolate::Limits limits;                            // of each call of a code node

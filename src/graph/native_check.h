@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds every node that cannot run here because its type is not native yet: in the graph, its
+// subgraphs, the graphs of its workflow tools and the steps of its SubWorkflowNodes.
+#pragma once
+
+#include "base/status.h"
+#include "nodes/node.h"
+#include "workflow/ir.h"
+
+namespace caisson::graph {
+
+// Fails with graph.not_native; the message names each such node with its type, id, line and place.
+Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table);
+
+}  // namespace caisson::graph

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors/graph.h"
+#include "errors/nodes.h"
+#include "graph/context.h"
+#include "nodes/python_text.h"
+#include "workflow/registry.h"
+
+namespace caisson::graph {
+namespace {
+
+Scope ScopeOf(RunContext& context, std::string_view name, const nodes::State& state) {
+  return {state, context.services.credentials, name, &context.warn};
+}
+
+class VisitHost final : public nodes::Host {
+ public:
+  VisitHost(RunContext& context, const NativePart& native, const std::string& name,
+            const nodes::State& state)
+      : context_(context), native_(native), name_(name), state_(state) {}
+
+  Result<void> Sleep(std::chrono::nanoseconds duration) override {
+    return context_.interrupt.Sleep(duration);
+  }
+  void Log(nodes::LogLevel level, std::string_view message) override {
+    context_.Log(level, message);
+  }
+  std::size_t StepCount() const override {
+    const json::Value& steps = native_.steps.raw();
+    return steps.is_array() ? steps.as_array().size() : 0;
+  }
+  Result<nodes::StepResult> RunStep(std::size_t index, const nodes::State& state) override;
+
+ private:
+  RunContext& context_;
+  const NativePart& native_;
+  const std::string& name_;
+  const nodes::State& state_;
+};
+
+Result<const nodes::NodeType*> StepType(const RunContext& context, const json::Value& step) {
+  const json::Value* type = step.Find("type");
+  if (type == nullptr || !type->is_string() || type->as_string().empty()) {
+    return nodes::NodeFailed("Each step must define a non-empty type: " + nodes::PyRepr(step));
+  }
+  const nodes::NodeType* native = context.table.Find(type->as_string());
+  if (native != nullptr) return native;
+  if (workflow::FindNodeType(type->as_string()) != nullptr) {
+    return Fail(errors::kGraphNotNative,
+                "node type '" + type->as_string() + "' of a sub-workflow cannot run here yet");
+  }
+  return nodes::NodeFailed("Unknown node type " + nodes::PyReprText(type->as_string()) +
+                           " in sub-workflow");
+}
+
+// What a step is called: its `name`, else its type.
+std::string StepName(const json::Value& step) {
+  const json::Value* name = step.Find("name");
+  return nodes::PyStr(name != nullptr && nodes::Truth(*name) ? *name : *step.Find("type"));
+}
+
+// The step as a node. Placeholders that are still open stay so.
+Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
+                            const std::string& name, std::size_t index) {
+  const std::string path = "$.config.steps[" + std::to_string(index) + "]";
+  auto values = nodes::ValidateFields(type.fields, step.raw().as_object(), path);
+  if (!values) {
+    return Fail(errors::kNodesConfig, "Failed to construct node '" + name + "' of type '" +
+                                          std::string(type.name) + "': " + values.error().message);
+  }
+  NativePart part;
+  part.type = &type;
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    Template given = step.Member(type.fields[i].name);
+    Template field = given.is_static() ? Template::Static((*values)[i]) : std::move(given);
+    const bool is_steps = type.fields[i].kind == nodes::FieldKind::kSteps;
+    if (is_steps) part.steps = std::move(field);
+    part.fields.push_back(is_steps ? Template() : std::move(field));
+  }
+  return part;
+}
+
+Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::State& state) {
+  const Interrupt::Reason reason = context_.interrupt.Check();
+  if (reason != Interrupt::Reason::kNone) return Fail(InterruptStatus(reason));
+  CAISSON_ASSIGN(const Template step,
+                 native_.steps.Item(index).Bind(ScopeOf(context_, name_, state_)));
+  CAISSON_ASSIGN(const nodes::NodeType* type, StepType(context_, step.raw()));
+  nodes::StepResult result{StepName(step.raw()), {}};
+  CAISSON_ASSIGN(const NativePart part, PlanStep(*type, step, result.name, index));
+  CAISSON_ASSIGN(json::Value payload, RunNative(context_, part, result.name, state));
+  CAISSON_TRY(CheckBounds(payload));
+  CAISSON_ASSIGN(const Update update, Promote(result.name, std::move(payload)));
+  const json::Value* entry = update.Find(nodes::StateField::kNodeResults)->Find(result.name);
+  if (entry != nullptr) result.payload = *entry;
+  return result;
+}
+
+}  // namespace
+
+Result<json::Value> RunNative(RunContext& context, const NativePart& native,
+                              const std::string& name, const nodes::State& state) {
+  const Scope scope = ScopeOf(context, name, state);
+  json::Array fields;
+  fields.reserve(native.fields.size());
+  for (const Template& field : native.fields) {
+    if (field.is_static()) {
+      fields.push_back(field.raw());
+    } else {
+      CAISSON_ASSIGN(json::Value value, field.Resolve(scope));
+      fields.push_back(std::move(value));
+    }
+  }
+  VisitHost host(context, native, name, state);
+  return native.type->run({name, fields, state, host});
+}
+
+}  // namespace caisson::graph

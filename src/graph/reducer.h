@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a node gave to what the state becomes: promotion of results, the reducers of the
+// state's fields, and the bounds on values. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "graph/messages.h"
+#include "json/value.h"
+#include "nodes/state.h"
+
+namespace caisson::graph {
+
+// Values beyond these end the run: what is deeper or larger cannot be handed on safely. A value
+// that is referred to several times counts each time.
+inline constexpr int kMaxValueDepth = 600;
+inline constexpr std::size_t kMaxValueBytes = 256u << 20;
+
+// The fields that one node writes. Its node_results holds the entries to be merged.
+using Update = nodes::State;
+
+// A result becomes an update: members named like state fields go there, `node_results` is merged,
+// the rest is the node's own entry. Fails with graph.node_failed when node_results is no object.
+Result<Update> Promote(const std::string& node_id, json::Value result);
+
+// Fails with graph.too_deep or graph.too_large.
+Result<void> CheckBounds(const json::Value& value);
+
+// One writer's update within a step.
+struct StepWrite {
+  std::string_view node_id;
+  const Update* update;
+};
+
+// A failure names the writer that caused it.
+struct WriteFault {
+  std::string_view node_id;
+  Status status;
+};
+
+// Applies the updates of one step, in that order; all or nothing. Fails with graph.conflict or
+// graph.message. When `delta` is given, what was written is added to it as well (its messages are
+// the state's whole list).
+std::expected<void, WriteFault> ApplyStep(nodes::State& state, std::span<const StepWrite> writes,
+                                          const IdMaker& new_id, Update* delta);
+
+}  // namespace caisson::graph

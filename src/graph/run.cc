@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/run.h"
+
+#include <utility>
+
+#include "errors/graph.h"
+#include "graph/context.h"
+
+namespace caisson::graph {
+namespace {
+
+using nodes::StateField;
+
+std::optional<Clock::time_point> DeadlineOf(const RunConfig& config) {
+  if (!config.timeout) return std::nullopt;
+  return Clock::now() + *config.timeout;
+}
+
+// The run's configurable values, with the run's id as thread_id.
+json::Object Configurable(const RunConfig& config, const std::string& run_id) {
+  json::Object configurable = config.configurable;
+  configurable.Set("thread_id", run_id);
+  return configurable;
+}
+
+json::Value GuestConfig(const RunConfig& config, const std::string& run_id) {
+  json::Object visible;
+  for (const auto& [key, value] : Configurable(config, run_id)) {
+    if (!key.starts_with("__")) visible.Set(key, value);
+  }
+  return visible;
+}
+
+json::Value StateConfig(const RunConfig& config, const std::string& run_id) {
+  json::Array tags(config.tags.begin(), config.tags.end());
+  json::Object state{{"configurable", Configurable(config, run_id)},
+                     {"tags", std::move(tags)},
+                     {"metadata", config.metadata},
+                     {"callbacks", config.callbacks},
+                     {"run_name", config.run_name ? json::Value(*config.run_name) : nullptr}};
+  if (config.recursion_limit) state.Set("recursion_limit", *config.recursion_limit);
+  if (config.max_concurrency) state.Set("max_concurrency", *config.max_concurrency);
+  return state;
+}
+
+nodes::State InitialState(json::Value inputs, const RunConfig& config, const std::string& run_id) {
+  nodes::State state;
+  state.Set(StateField::kMessages, json::Array());
+  state.Set(StateField::kWorkspaceId,
+            config.workspace_id ? json::Value(*config.workspace_id) : nullptr);
+  state.Set(StateField::kInputs, std::move(inputs));
+  state.Set(StateField::kNodeResults, json::Object());
+  state.Set(StateField::kConfig, StateConfig(config, run_id));
+  return state;
+}
+
+Result<void> CheckRange(const std::optional<int>& value, int maximum, std::string_view what) {
+  if (!value || (*value >= 1 && *value <= maximum)) return {};
+  return Fail(errors::kGraphConfig, "the run configuration: " + std::string(what) +
+                                        " must be from 1 to " + std::to_string(maximum));
+}
+
+Result<void> CheckStart(const Plan& plan, const json::Value& inputs, const RunConfig& config,
+                        const Services& services) {
+  CAISSON_TRY(CheckRange(config.recursion_limit, kMaxRecursionLimit, "recursion_limit"));
+  CAISSON_TRY(CheckRange(config.max_concurrency, kMaxConcurrency, "max_concurrency"));
+  if (plan.has_code_nodes() && services.runtime == nullptr) {
+    return Fail(errors::kGraphNoRuntime,
+                "the workflow has code nodes, but there is no runtime to run them");
+  }
+  auto bounds = CheckBounds(inputs);
+  if (!bounds) {
+    return Fail(bounds.error().code, "the run's inputs: " + bounds.error().message);
+  }
+  return {};
+}
+
+std::string RuntimeName(const Plan& plan, const Services& services) {
+  if (!plan.has_code_nodes() || services.metrics == nullptr) return "";
+  const json::Value description = services.runtime->Describe();
+  const json::Value* name = description.Find("name");
+  return name != nullptr && name->is_string() ? name->as_string() : "isolate";
+}
+
+// {"status", "steps", "state"} and, when there is one, "error".
+json::Value Summary(const RunResult& result) {
+  json::Object summary{
+      {"status", RunStatusName(result.status)}, {"steps", result.steps}, {"state", result.state}};
+  if (result.error) summary.Set("error", result.error->ToJson());
+  return summary;
+}
+
+void EmitStart(RunContext& context, const json::Value& inputs) {
+  if (!context.emitter.active()) return;
+  Event event;
+  event.kind = EventKind::kRunStarted;
+  event.data = &inputs;
+  context.emitter.Emit(event);
+}
+
+void EmitEnd(RunContext& context, const RunResult& result) {
+  if (!context.emitter.active()) return;
+  const json::Value summary = Summary(result);
+  Event event;
+  event.kind = EventKind::kRunFinished;
+  event.duration = result.duration;
+  event.data = &summary;
+  context.emitter.Emit(event);
+}
+
+json::Value TracebackJson(const std::vector<AuthorFrame>& traceback) {
+  json::Array frames;
+  for (const AuthorFrame& frame : traceback) {
+    json::Object object{{"function", frame.function}};
+    if (frame.body_line != 0) object.Set("body_line", frame.body_line);
+    if (frame.file_line != 0) object.Set("file_line", frame.file_line);
+    frames.emplace_back(std::move(object));
+  }
+  return frames;
+}
+
+}  // namespace
+
+std::string_view RunStatusName(RunStatus status) {
+  static constexpr std::string_view kNames[] = {"succeeded", "failed", "cancelled", "timed_out"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+json::Value RunError::ToJson() const {
+  json::Object object{{"code", code.name}, {"message", message}};
+  const auto set = [&](std::string_view key, const std::string& text) {
+    if (!text.empty()) object.Set(key, text);
+  };
+  set("node", node_id);
+  set("node_path", node_path);
+  if (step != 0) object.Set("step", step);
+  if (span.known()) object.Set("line", span.line);
+  set("error_type", error_type);
+  if (!traceback.empty()) object.Set("traceback", TracebackJson(traceback));
+  set("hint", hint);
+  set("guest_output", guest_output);
+  return object;
+}
+
+RunContext::RunContext(const Plan& plan, const RunConfig& run_config, const Services& run_services,
+                       std::string id)
+    : config(run_config),
+      services(run_services),
+      table(plan.table()),
+      run_id(std::move(id)),
+      interrupt(run_services.stop, DeadlineOf(run_config)),
+      emitter(run_services.events, run_id),
+      pool(static_cast<std::size_t>(run_config.max_concurrency.value_or(kMaxConcurrency))),
+      new_id(run_services.new_message_id ? run_services.new_message_id : RandomUuid),
+      guest_config(GuestConfig(run_config, run_id)),
+      runtime_name(RuntimeName(plan, run_services)) {
+  if (services.log) {
+    warn = [this](std::string_view message) { Log(nodes::LogLevel::kWarning, message); };
+  }
+}
+
+void RunContext::Log(nodes::LogLevel level, std::string_view message) {
+  if (!services.log) return;
+  const std::lock_guard lock(log_mutex_);
+  services.log(level, message);
+}
+
+void Emitter::Emit(Event event) {
+  const std::lock_guard lock(mutex_);
+  event.sequence = ++sequence_;
+  event.elapsed = Clock::now() - start_;
+  event.run_id = run_id_;
+  sink_->OnEvent(event);
+}
+
+Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& config,
+                      const Services& services) {
+  CAISSON_TRY(CheckStart(plan, inputs, config, services));
+  RunContext context(plan, config, services, config.run_id.empty() ? RandomUuid() : config.run_id);
+  EmitStart(context, inputs);
+  nodes::State state = InitialState(std::move(inputs), config, context.run_id);
+  RunResult result;
+  result.run_id = context.run_id;
+  auto ran = RunGraph(context, plan.root(), "", state, result.steps, nullptr);
+  if (!ran) {
+    result.status = ran.error().status;
+    result.error = std::move(ran.error().error);
+  }
+  result.state = state.ToJson();
+  result.node_visits = context.visits.load();
+  result.duration = Clock::now() - context.emitter.start();
+  EmitEnd(context, result);
+  return result;
+}
+
+}  // namespace caisson::graph
