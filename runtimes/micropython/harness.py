@@ -111,8 +111,11 @@ def call(fields, state, config):
     return guarded(call_unguarded, fields, state, config)
 
 
+# Run with globals of its own, so that not even this function leads back to the harness.
+IMPORT_HOOK = """
 def refuse_import(name, *_):
     raise ImportError("no module named '%s': code bodies cannot import" % name)
+"""
 
 
 def probe(snippet):
@@ -124,7 +127,10 @@ def probe(snippet):
 
 
 if host.call("mode", "") == "restricted":
-    builtins.__import__ = refuse_import
+    scope = {}
+    exec(IMPORT_HOOK, scope)
+    builtins.__import__ = scope["refuse_import"]
+    del scope
 else:
     builtins.probe = probe
 gc.collect()

@@ -40,8 +40,6 @@ Outcome Decode(EncodedOutcome encoded) {
   if (!outcome.ok()) return outcome;
   json::ReadOptions options;
   options.max_bytes = encoded.value_text.size();
-  // The limit on the result's bytes bounds its integers; what the guest can hold, it may return.
-  options.max_integer_digits = encoded.value_text.size();
   Result<json::Value> value = json::Read(encoded.value_text, options);
   if (!value) {
     return ProtocolFault(std::move(outcome),

@@ -30,7 +30,8 @@ void SetPooling(wasm_config_t* config, const EngineOptions& options) {
       wasmtime_pooling_allocation_config_new());
   wasmtime_pooling_allocation_config_t* p = pool.get();
   wasmtime_pooling_allocation_config_total_core_instances_set(p, options.slots);
-  wasmtime_pooling_allocation_config_total_memories_set(p, options.slots);
+  // A second one for the engine's own heap, where exceptions in flight are kept.
+  wasmtime_pooling_allocation_config_total_memories_set(p, 2 * options.slots);
   wasmtime_pooling_allocation_config_total_tables_set(p, options.slots);
   wasmtime_pooling_allocation_config_total_gc_heaps_set(p, options.slots);
   wasmtime_pooling_allocation_config_total_component_instances_set(p, 1);
@@ -56,6 +57,8 @@ wasm_config_t* NewConfig(const EngineOptions& options) {
   wasmtime_config_memory_init_cow_set(config, true);
   wasmtime_config_native_unwind_info_set(config, false);
   wasmtime_config_max_wasm_stack_set(config, options.max_wasm_stack_bytes);
+  // Not used, but must not be smaller.
+  wasmtime_config_async_stack_size_set(config, options.max_wasm_stack_bytes);
   SetPooling(config, options);
   return config;
 }

@@ -24,7 +24,7 @@ struct EngineOptions {
   std::uint32_t slots = 9;                         // instances alive at once
   std::size_t max_memory_bytes = 256u << 20;       // the most that one linear memory may reach
   std::size_t keep_resident_bytes = 256u << 10;    // reset by copying; what lies beyond by madvise
-  std::size_t max_wasm_stack_bytes = 1536u << 10;  // of the calling thread's stack
+  std::size_t max_wasm_stack_bytes = 3072u << 10;  // of the calling thread's stack
 };
 
 class Engine {

@@ -22,6 +22,7 @@
 #include "isolate/micropython/report.h"
 #include "isolate/micropython/snapshot.h"
 #include "json/reader.h"
+#include "json/writer.h"
 #include "wasm/artifact.h"
 #include "wasm/engine.h"
 #include "wasm/module_cache.h"
@@ -139,6 +140,13 @@ class Run {
       case CallEnd::kDeadline:
         return Limit(Fault::kWallClock, fmt::format("the code ran longer than its limit of {} ms",
                                                     job_.limits.wall_clock.count()));
+      case CallEnd::kStack: {
+        // The interpreter checks its own stack, but some of its functions recurse without a look at
+        // it and meet the engine's end of the stack.
+        EncodedOutcome deep = Limit(Fault::kRaised, "maximum recursion depth exceeded");
+        deep.outcome.error_type = "RuntimeError";
+        return deep;
+      }
       default:
         return Limit(Fault::kArtifact,
                      fmt::format("the interpreter itself failed: {}", result.detail));
@@ -241,6 +249,7 @@ Result<EncodedOutcome> SnapshotExecutor::Execute(const EncodedJob& job) {
   }
   json::ReadOptions read;
   read.max_bytes = job.payload.size();
+  read.max_depth = json::kMaxWriteDepth + 2;
   CAISSON_ASSIGN(const json::Value payload, json::Read(job.payload, read));
   const Slots::Held slot(slots_);
   Result<EncodedOutcome> result = RunJob(*snapshot, job, payload, memory_limit, start);

@@ -64,11 +64,10 @@ std::optional<std::string> Decimal(const GuestMemory& memory, std::uint32_t obje
     while (!number.empty() && number.back() == 0) number.pop_back();
   }
   if (groups.empty()) return "0";
-  std::string text = (memory.Word(object + 4) & 1u) != 0 ? "-" : "";
-  text += std::to_string(groups.back());
+  std::string text = std::to_string(groups.back());
   for (std::size_t i = groups.size() - 1; i-- > 0;) text += fmt::format("{:09}", groups[i]);
-  if (text.size() > kMaxDecimalDigits + 1) return std::nullopt;
-  return text;
+  if (text.size() > kMaxDecimalDigits) return std::nullopt;
+  return (memory.Word(object + 4) & 1u) != 0 ? "-" + text : text;
 }
 
 // Length of a UTF-8 sequence that encodes a scalar value at the start of `text`; 0 when bad.

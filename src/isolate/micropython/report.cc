@@ -84,7 +84,7 @@ Report ReadReport(const GuestMemory& memory, std::uint32_t object) {
     report.message = "the harness gave back something that is no report";
     return report;
   }
-  report.error_type = TextItem(memory, object, 1);
+  report.error_type = kind == kLost ? "MemoryError" : TextItem(memory, object, 1);
   report.fault = FaultOf(*kind, report.error_type);
   report.message = TextItem(memory, object, 2);
   const std::optional<std::uint32_t> traceback = TupleItem(memory, object, 3);

@@ -51,6 +51,17 @@ std::optional<std::vector<std::uint64_t>> Numbers(std::string_view text) {
   return numbers;
 }
 
+// The engine's words end in the cause, behind a trace of the artifact's own functions.
+std::string Cause(std::string text) {
+  constexpr std::string_view kMark = "Caused by:\n";
+  if (const std::size_t at = text.rfind(kMark); at != std::string::npos) {
+    text.erase(0, at + kMark.size());
+  }
+  const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
+  const std::size_t end = text.find_last_not_of(" \n");
+  return end == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Snapshot>> Snapshot::Make(wasm::Engine& engine,
@@ -213,19 +224,19 @@ CallResult Instance::Call(std::uint32_t function, const std::vector<std::uint32_
   if (!error && !trap) return {CallEnd::kReturned, static_cast<std::uint32_t>(values[0].i32), {}};
   if (context_.exit_code)
     return {CallEnd::kExit, 0, fmt::format("exit code {}", *context_.exit_code)};
-  if (error) return {CallEnd::kTrap, 0, wasm::Describe(error.get())};
+  if (error) return {CallEnd::kTrap, 0, Cause(wasm::Describe(error.get()))};
   wasmtime_trap_code_t code = 0;
   if (!wasmtime_trap_code(trap.get(), &code))
-    return {CallEnd::kTrap, 0, wasm::Describe(trap.get())};
+    return {CallEnd::kTrap, 0, Cause(wasm::Describe(trap.get()))};
   switch (code) {
     case WASMTIME_TRAP_CODE_OUT_OF_FUEL:
       return {CallEnd::kFuel, 0, {}};
     case WASMTIME_TRAP_CODE_INTERRUPT:
       return {CallEnd::kDeadline, 0, {}};
     case WASMTIME_TRAP_CODE_STACK_OVERFLOW:
-      return {CallEnd::kStack, 0, wasm::Describe(trap.get())};
+      return {CallEnd::kStack, 0, Cause(wasm::Describe(trap.get()))};
     default:
-      return {CallEnd::kTrap, 0, wasm::Describe(trap.get())};
+      return {CallEnd::kTrap, 0, Cause(wasm::Describe(trap.get()))};
   }
 }
 

@@ -55,9 +55,9 @@ Outcome CallOn(Executor& executor, std::string_view source, std::string_view pay
 }
 
 std::string_view NameOf(Fault fault) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "none",       "raised", "syntax",   "fuel",   "memory",  "wall_clock",
-      "output", "protocol", "exited", "artifact", "killed"};
+  constexpr std::array<std::string_view, 11> kNames = {"none",   "raised",     "syntax", "fuel",
+                                                       "memory", "wall_clock", "output", "protocol",
+                                                       "exited", "artifact",   "killed"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Latency, first calls, sizes and throughput of the MicroPython runtime in this process. Prints one
+// JSON object; times in microseconds.
+//
+//   micropython_bench [seconds of the throughput part, default 3]
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isolate/executor.h"
+#include "isolate/micropython/executor.h"
+#include "json/writer.h"
+
+namespace caisson::isolate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kTrivial =
+    "def run(self, state, config):\n"
+    "    score = state['node_results']['score']['value']\n"
+    "    verdict = 'pass' if score >= self.threshold else 'fail'\n"
+    "    return {'verdict': verdict}\n";
+
+double Microseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+double Quantile(std::vector<double>& samples, double q) {
+  std::ranges::sort(samples);
+  return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1))];
+}
+
+std::string Summary(std::vector<double> samples) {
+  return fmt::format(R"({{"n":{},"p50":{:.1f},"p99":{:.1f},"min":{:.1f}}})", samples.size(),
+                     Quantile(samples, 0.5), Quantile(samples, 0.99), Quantile(samples, 0));
+}
+
+std::vector<double> Measure(int count, const std::function<void(int)>& action) {
+  std::vector<double> samples;
+  for (int i = -count / 10; i < count; ++i) {
+    const Clock::time_point begin = Clock::now();
+    action(i);
+    if (i >= 0) samples.push_back(Microseconds(Clock::now() - begin));
+  }
+  return samples;
+}
+
+void Check(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "bench: %s failed\n", what);
+  std::exit(1);
+}
+
+long ResidentKiB() {
+  std::ifstream file("/proc/self/statm");
+  long size = 0;
+  long resident = 0;
+  file >> size >> resident;
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+Job TrivialJob() {
+  Job job;
+  job.source = kTrivial;
+  job.self = json::Object{{"threshold", 5}};
+  job.state = json::Object{{"inputs", json::Object{}},
+                           {"node_results", json::Object{{"score", json::Object{{"value", 7}}}}}};
+  job.config = json::Object{{"thread_id", "t"}};
+  return job;
+}
+
+// About `bytes` of JSON: rows of an object with a number and some text.
+Job SizedJob(std::size_t bytes) {
+  Job job = TrivialJob();
+  job.source = "def run(self, state, config):\n    return {'rows': state['rows']}\n";
+  json::Array rows;
+  for (std::size_t i = 0; i * 100 < bytes; ++i) {
+    rows.push_back(json::Object{{"id", static_cast<std::int64_t>(i)},
+                                {"score", static_cast<double>(i) / 8},
+                                {"name", fmt::format("{:054}", i)}});
+  }
+  job.state = json::Object{{"rows", std::move(rows)}};
+  job.limits.heap_bytes = 64u << 20;
+  return job;
+}
+
+void Latency(Executor& executor, Runtime& runtime) {
+  const Job job = TrivialJob();
+  const EncodedJob encoded = *Encode(job);
+  const auto execute = [&](int) { Check(executor.Execute(encoded)->outcome.ok(), "execute"); };
+  const auto call = [&](int) { Check(runtime.Call(job)->ok(), "call"); };
+  fmt::print("\"execute_us\":{},\n", Summary(Measure(5000, execute)));
+  fmt::print("\"call_us\":{},\n", Summary(Measure(5000, call)));
+  Job fresh = job;
+  const auto first = [&](int i) {
+    fresh.source = std::string(kTrivial) + fmt::format("# {}\n", i);
+    Check(runtime.Call(fresh)->ok(), "first call");
+  };
+  fmt::print("\"first_call_us\":{},\n", Summary(Measure(1000, first)));
+}
+
+void Sizes(Runtime& runtime) {
+  for (const std::size_t bytes : {1u << 10, 16u << 10, 256u << 10, 1u << 20, 4u << 20}) {
+    const Job job = SizedJob(bytes);
+    const int count = bytes > (1u << 19) ? 10 : 100;
+    const auto call = [&](int) {
+      const Result<Outcome> outcome = runtime.Call(job);
+      Check(outcome && outcome->ok(), "sized call");
+    };
+    fmt::print("\"echo_{}_bytes_us\":{},\n", bytes, Summary(Measure(count, call)));
+  }
+}
+
+void Throughput(Executor& executor, double seconds) {
+  const EncodedJob encoded = *Encode(TrivialJob());
+  const long before = ResidentKiB();
+  const Clock::time_point begin = Clock::now();
+  std::uint64_t calls = 0;
+  while (Microseconds(Clock::now() - begin) < seconds * 1e6) {
+    for (int i = 0; i < 100; ++i) Check(executor.Execute(encoded)->outcome.ok(), "execute");
+    calls += 100;
+  }
+  const double took = Microseconds(Clock::now() - begin) / 1e6;
+  fmt::print("\"calls_per_second\":{:.0f},\n\"resident_growth_kib\":{},\n\"resident_kib\":{}\n",
+             static_cast<double>(calls) / took, ResidentKiB() - before, ResidentKiB());
+}
+
+int Main(double seconds) {
+  MicroPythonOptions options;
+  options.heap_sizes = {Limits{}.heap_bytes, 64u << 20};
+  const Clock::time_point begin = Clock::now();
+  Result<std::unique_ptr<Executor>> made = MicroPythonExecutor::Create(options);
+  if (!made) {
+    std::fprintf(stderr, "bench: %s\n", made.error().message.c_str());
+    return 1;
+  }
+  Executor& executor = **made;
+  LocalRuntime runtime(*std::move(made));
+  fmt::print("{{\"create_us\":{:.0f},\n", Microseconds(Clock::now() - begin));
+  if (std::getenv("SIZES_ONLY") == nullptr) Latency(executor, runtime);
+  Sizes(runtime);
+  Throughput(executor, seconds);
+  fmt::print("}}\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace caisson::isolate
+
+int main(int argc, char** argv) {
+  return caisson::isolate::Main(argc > 1 ? std::atof(argv[1]) : 3);
+}
