@@ -83,6 +83,9 @@ bool CodeClass::Check(std::string_view node_id, const std::vector<std::string>& 
   for (Diagnostic& diagnostic : found) {
     if (fields_unknown_ && diagnostic.code == errors::kBodyUndeclaredField) continue;
     if (diagnostic.severity == Severity::kError) entry->second = false;
+    const std::pair key(diagnostic.span, diagnostic.code);
+    if (std::ranges::find(reported_, key) != reported_.end()) continue;
+    reported_.push_back(key);
     out.push_back(std::move(diagnostic));
   }
   return entry->second;

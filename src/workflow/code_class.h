@@ -56,6 +56,7 @@ class CodeClass {
   bool fields_unknown_ = false;
   bool used_ = false;
   std::unordered_map<std::string, bool> checked_;  // by the injected fields
+  std::vector<std::pair<SourceSpan, ErrorCode>> reported_;
   std::string body_;
 };
 

@@ -67,6 +67,23 @@ void Arrange(std::vector<Diagnostic>& diagnostics) {
   });
 }
 
+// A text of the author's may hold lone surrogates; messages are UTF-8 and show them escaped.
+void EscapeSurrogates(std::string& text) {
+  if (!HasLoneSurrogate(text)) return;
+  std::string escaped;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [&text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    if (i + 2 < text.size() && byte(i) == 0xED && byte(i + 1) >= 0xA0) {
+      escaped += fmt::format("\\ud{:x}{:02x}", (byte(i + 1) & 0x3C) >> 2,
+                             ((byte(i + 1) & 0x03) << 6) | (byte(i + 2) & 0x3F));
+      i += 2;
+    } else {
+      escaped += text[i];
+    }
+  }
+  text = std::move(escaped);
+}
+
 class Compilation {
  public:
   Compilation(const python::Tree& tree, const CompileOptions& options)
@@ -101,6 +118,10 @@ class Compilation {
       result.schemas = std::move(session_.schemas_in_use);
     }
     Arrange(out_);
+    for (Diagnostic& diagnostic : out_) {
+      EscapeSurrogates(diagnostic.message);
+      EscapeSurrogates(diagnostic.path);
+    }
     result.diagnostics = std::move(out_);
     return result;
   }

@@ -22,6 +22,27 @@ using python::StmtKind;
 constexpr std::array<std::string_view, 5> kGraphMethods = {
     "add_node", "add_edge", "add_conditional_edges", "set_entry_point", "set_finish_point"};
 
+// Of the keywords that begin a compound statement; 0 for simple ones.
+std::size_t HeadLength(StmtKind kind) {
+  switch (kind) {
+    case StmtKind::kIf:
+      return 2;
+    case StmtKind::kFor:
+    case StmtKind::kTry:
+    case StmtKind::kTryStar:
+      return 3;
+    case StmtKind::kWith:
+      return 4;
+    case StmtKind::kWhile:
+    case StmtKind::kMatch:
+    case StmtKind::kAsyncFor:
+    case StmtKind::kAsyncWith:
+      return 5;
+    default:
+      return 0;
+  }
+}
+
 bool IsOrcheoModule(std::string_view module) {
   return module == "orcheo" || module.starts_with("orcheo.");
 }
@@ -49,7 +70,7 @@ class GrammarPass {
       case StmtKind::kAsyncFunctionDef:
         return CheckBuilder(*AsFunction(&statement));
       default:
-        Refuse(statement, errors::kWorkflowModuleStatement, statement.span,
+        Refuse(statement, errors::kWorkflowModuleStatement, HeadSpan(statement),
                "only Orcheo imports, restricted schema / CodeNode classes, and graph-builder "
                "functions are allowed at module level",
                "move it into a graph builder or into the run method of a CodeNode class");
@@ -65,7 +86,7 @@ class GrammarPass {
                       kEntrypointName),
           fmt::format("name the function that returns the finished graph '{}'", kEntrypointName));
     } else if (entrypoints_.size() > 1) {
-      AddError(out_, errors::kWorkflowEntrypoint, entrypoints_[1]->span,
+      AddError(out_, errors::kWorkflowEntrypoint, HeadSpan(*entrypoints_[1]),
                fmt::format("script must define exactly one '{}' entrypoint", kEntrypointName),
                fmt::format("the first one is on line {}; remove one", entrypoints_[0]->span.line));
     }
@@ -116,7 +137,7 @@ class GrammarPass {
     bool has_run = false;
     for (const python::Stmt* member : cls.body) CheckMember(cls, *member, has_form, has_run);
     if (!has_run && has_form) {
-      Refuse(cls, errors::kWorkflowClassForm, cls.span,
+      Refuse(cls, errors::kWorkflowClassForm, HeadSpan(cls),
              fmt::format("class '{}' must define a 'run' method", cls.name),
              "add `def run(self, state, config):` that returns a dict");
     }
@@ -137,7 +158,7 @@ class GrammarPass {
       out_.back().peer_line = cls.span.line;
     }
     if (cls.bases.size() == 1 && BareName(cls.bases[0]) == "CodeNode") return true;
-    Refuse(cls, errors::kWorkflowClassForm, cls.span,
+    Refuse(cls, errors::kWorkflowClassForm, HeadSpan(cls),
            fmt::format("class '{}' must inherit only from CodeNode", cls.name),
            fmt::format("write `class {}(CodeNode):`, or `class {}(BaseModel):` for a schema",
                        cls.name, cls.name));
@@ -160,14 +181,14 @@ class GrammarPass {
     if (const auto* assign = IsA<python::AnnAssign>(&member)) {
       return CheckField(cls, member, assign->target, assign->value);
     }
-    Refuse(member, errors::kWorkflowClassForm, member.span,
+    Refuse(member, errors::kWorkflowClassForm, HeadSpan(member),
            fmt::format("class '{}' may only declare config fields and a 'run' method", cls.name),
            "move it into run");
   }
 
   void CheckMethod(const python::ClassDef& cls, const python::FunctionDef& method) {
     if (method.name != "run") {
-      Refuse(method, errors::kWorkflowClassForm, method.span,
+      Refuse(method, errors::kWorkflowClassForm, HeadSpan(method),
              fmt::format("class '{}' may only define a 'run' method, not '{}'; define '{}' as a "
                          "nested function inside 'run' instead",
                          cls.name, method.name, method.name));
@@ -183,13 +204,13 @@ class GrammarPass {
                   const python::Expr* target, const python::Expr* value) {
     const std::string_view field = BareName(target);
     if (field.empty()) {
-      Refuse(member, errors::kWorkflowClassForm, member.span,
+      Refuse(member, errors::kWorkflowClassForm, HeadSpan(member),
              fmt::format("class '{}' fields must be simple assignments", cls.name),
              "write `name: type = value` or `name = value`, one field a line");
       return;
     }
     if (field.starts_with('_')) {
-      Refuse(member, errors::kWorkflowClassForm, member.span,
+      Refuse(member, errors::kWorkflowClassForm, HeadSpan(member),
              fmt::format("class '{}' field '{}' may not start with '_'", cls.name, field),
              "rename the field");
       return;
@@ -230,7 +251,7 @@ class GrammarPass {
     const python::Arguments& args = *function.args;
     if (!args.args.empty() || !args.posonlyargs.empty() || !args.kwonlyargs.empty() ||
         args.vararg != nullptr || args.kwarg != nullptr) {
-      AddError(out_, errors::kWorkflowBuilderForm, function.span,
+      AddError(out_, errors::kWorkflowBuilderForm, HeadSpan(function),
                fmt::format("graph builder '{}' must take zero arguments", function.name),
                "remove the parameters");
     }
@@ -245,7 +266,7 @@ class GrammarPass {
       }
     }
     if (const auto* ret = IsA<python::Return>(&statement)) return CheckReturn(function, *ret);
-    RefuseInBuilder(statement, statement.span,
+    RefuseInBuilder(statement, HeadSpan(statement),
                     fmt::format("graph builder '{}' may only build and wire the graph; this "
                                 "construct is not allowed",
                                 function.name),
@@ -404,6 +425,24 @@ const python::FunctionDef* AsFunction(const python::Stmt* statement) {
     return nullptr;
   }
   return python::As<python::FunctionDef>(statement);
+}
+
+SourceSpan HeadSpan(const python::Stmt& statement) {
+  SourceSpan span = statement.span;
+  if (span.end_line == span.line) return span;
+  std::size_t length = 0;
+  if (const auto* cls = IsA<python::ClassDef>(&statement)) {
+    length = std::string_view("class ").size() + cls->name.size();
+  } else if (const python::FunctionDef* function = AsFunction(&statement)) {
+    const bool async = statement.kind == StmtKind::kAsyncFunctionDef;
+    length = std::string_view(async ? "async def " : "def ").size() + function->name.size();
+  } else {
+    length = HeadLength(statement.kind);
+  }
+  if (length == 0) return span;
+  span.end_line = span.line;
+  span.end_column = span.column + static_cast<std::uint32_t>(length);
+  return span;
 }
 
 std::string_view BareName(const python::Expr* expr) {

@@ -30,6 +30,10 @@ Grammar CheckGrammar(const python::Module& module, std::vector<Diagnostic>& out)
 bool IsDocstring(const python::Stmt& statement);
 const python::FunctionDef* AsFunction(const python::Stmt* statement);  // async or not, else null
 
+// The first words of a statement ("class C", "for"): what a caret under a block should point at.
+// The whole statement when it has one line.
+SourceSpan HeadSpan(const python::Stmt& statement);
+
 // The bare name that `expr` is, or nothing.
 std::string_view BareName(const python::Expr* expr);
 

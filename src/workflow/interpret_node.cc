@@ -16,6 +16,8 @@ namespace {
 using python::IsA;
 
 constexpr std::string_view kPlaceholderType = "NoOpTaskNode";
+constexpr const char* kInlineGraphHint =
+    "assign the nested graph to a variable first, and add that";
 
 // A string that holds a template whose path begins with `state.`, or is such a path in braces.
 bool HasStatePath(std::string_view text) {
@@ -163,10 +165,12 @@ bool Interpreter::MakeNode(const NodeArguments& arguments, NodeDraft& node, Grap
   }
   bool ok = true;
   if (!call->args.empty()) {
+    const bool graph_inline = type == "StateGraph";
     AddError(out(), errors::kWorkflowNodeForm, call->args[0]->span,
              fmt::format("node '{}' must be constructed with keyword arguments only", arguments.id),
-             "write field=value")
+             graph_inline ? kInlineGraphHint : "write field=value")
         .peer_line = call->span.line;
+    if (graph_inline) return false;
     ok = false;
   }
   if (CodeClass* cls = session_.classes.Find(type)) {
@@ -224,7 +228,7 @@ void Interpreter::ReportUnknownType(std::string_view type, const python::Call& c
                                     std::string_view id) {
   std::string hint = NodeTypeHint(type);
   if (type == "StateGraph") {
-    hint = "assign the nested graph to a variable first, and add that";
+    hint = kInlineGraphHint;
   } else if (session_.builders.contains(type)) {
     hint =
         "a builder's graph can be used in WorkflowTool(graph=...) only; nest a StateGraph variable";
@@ -234,6 +238,7 @@ void Interpreter::ReportUnknownType(std::string_view type, const python::Call& c
              imported != session_.imports.end() && imported->second.name != type) {
     hint = fmt::format("node types go by their own names: write {}(...)", imported->second.name);
   }
+  if (hint.empty()) hint = "name a built-in node type, or define a CodeNode class of that name";
   AddError(out(), errors::kWorkflowUnknownNodeType, call.func->span,
            fmt::format("unknown node type '{}' for node '{}'", type, id), std::move(hint))
       .peer_line = call.span.line;

@@ -46,7 +46,7 @@ GraphDraft* Interpreter::Interpret(const python::FunctionDef& builder) {
     return session_.grammar.Refused(statement);
   });
   if (!may_return) {
-    AddError(out(), errors::kWorkflowBuilderForm, builder.span,
+    AddError(out(), errors::kWorkflowBuilderForm, HeadSpan(builder),
              fmt::format("graph builder '{}' must return the assembled graph", builder.name),
              "end it with `return graph`");
   }

@@ -173,6 +173,10 @@ class Lowering {
     bool ok = true;
     for (std::size_t i = 0; i < dict.keys.size(); ++i) {
       const bool key_ok = CheckKey(dict, i);
+      if (dict.keys[i] == nullptr) {
+        ok = false;
+        continue;
+      }
       std::optional<json::Value> value = Lower(*dict.values[i]);
       ok = ok && key_ok && value.has_value();
       if (!ok) continue;

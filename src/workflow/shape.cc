@@ -182,6 +182,9 @@ class Shape {
   }
 
   void ReportUneven(std::uint32_t node, const Place& one, const Place& other) {
+    if (one.source != kNoRoot && other.source != kNoRoot && one.source > other.source) {
+      return ReportUneven(node, other, one);
+    }
     const auto name = [this](const Place& place) {
       return place.source == kNoRoot ? std::string("START") : fmt::format("'{}'", Id(place.source));
     };
