@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "python/diagnose.h"
 #include "python/lexer.h"
 #include "python/parser_core.h"
 #include "python/source_text.h"
@@ -31,13 +32,9 @@ SyntaxError TooDeep() {
           {}};
 }
 
-SyntaxError ToError(const LexResult& lexed, const Parser& parser) {
-  if (parser.has_error()) return parser.error();
-  const Token& token = parser.failure();
-  if (token.kind == TokenKind::kError) return lexed.error.error;
-  return {SyntaxError::Type::kSyntax,
-          "invalid syntax",
-          {token.line, token.column, token.end_line, token.end_column}};
+SyntaxError ToError(std::string_view text, const LexResult& lexed, const Parser& parser) {
+  if (parser.has_error()) return PreferLexError(parser.error(), lexed, parser.failure());
+  return Diagnose(text, lexed, parser.failure());
 }
 
 }  // namespace
@@ -51,7 +48,7 @@ std::expected<Tree, SyntaxError> Parse(std::string_view source, const ParseOptio
   LexResult lexed = Lex(buffer);
   Parser parser(buffer, lexed.tokens, *tree.arena_);
   tree.module_ = parser.ParseModule();
-  if (parser.failed()) return std::unexpected(ToError(lexed, parser));
+  if (parser.failed()) return std::unexpected(ToError(buffer, lexed, parser));
   if (lexed.tokens.size() > kMaxTreeDepth && !IsShallow(tree.module_)) {
     return std::unexpected(TooDeep());
   }
