@@ -110,6 +110,7 @@ TEST(ParsePrint, WritesFStringsThatOlderReadersUnderstandToo) {
       {"f'{a, b}'", "f'{(a, b)}'"},
       {"f'{x:{y:{z}}}'"},
       {"f'{x:=5}{y::}'"},
+      {"f'{x:{{y}}{ {z}}a{{w}}}'", "f'{x:{{y}}{ {z}}a{ {w}}}'"},
       {"f'{f'{f'{1}'}'}'", "f'{f\"{f'{1}'}\"}'"},
       {"'a' f'{x}' 'b'", "f'a{x}b'"},
       {"u'a' f'{x}' u'b'"},

@@ -79,7 +79,7 @@ class ExprPrinter {
   void PrintGenerators(List<Comprehension*> generators);
 
   char ChooseQuote(std::string_view text) const;
-  void PrintField(const FormattedValue& field, char quote);
+  void PrintField(const FormattedValue& field, char quote, bool braces_may_meet);
   void PrintFormatSpec(const Expr& spec, char quote);
   void PrintJoinedStr(List<Expr*> values);
   void PrintJoinedRun(List<Expr*> values);

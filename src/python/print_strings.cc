@@ -103,13 +103,14 @@ void ExprPrinter::PrintJoinedRun(List<Expr*> values) {
     if (const auto* constant = IsA<Constant>(value)) {
       AppendEscapedText(out_, constant->text, escaping);
     } else if (const auto* field = IsA<FormattedValue>(value)) {
-      PrintField(*field, quote);
+      // Two braces would be a literal one.
+      PrintField(*field, quote, false);
     }
   }
   out_ += quote;
 }
 
-void ExprPrinter::PrintField(const FormattedValue& field, char quote) {
+void ExprPrinter::PrintField(const FormattedValue& field, char quote, bool braces_may_meet) {
   const FieldSyntax outside = field_;
   const bool single_taken = single_quote_taken_;
   const bool double_taken = double_quote_taken_;
@@ -118,8 +119,7 @@ void ExprPrinter::PrintField(const FormattedValue& field, char quote) {
   field_ = FieldSyntax::kBare;
   (quote == '"' ? double_quote_taken_ : single_quote_taken_) = true;
   Print(*field.value, Precedence::kTest);
-  // Two braces would be a literal one.
-  if (out_[start] == '{') out_.insert(start, " ");
+  if (!braces_may_meet && out_[start] == '{') out_.insert(start, " ");
   single_quote_taken_ = single_taken;
   double_quote_taken_ = double_taken;
   field_ = outside;
@@ -138,11 +138,16 @@ void ExprPrinter::PrintFormatSpec(const Expr& spec, char quote) {
   const auto* joined = IsA<JoinedStr>(&spec);
   if (joined == nullptr) return;
   const Escaping escaping{.quote = quote, .as_hex = kHiddenInFormatSpec};
+  bool after_empty_text = false;
   for (const Expr* value : joined->values) {
     if (const auto* constant = IsA<Constant>(value)) {
       AppendEscapedText(out_, constant->text, escaping);
+      after_empty_text = constant->text.empty();
     } else if (const auto* field = IsA<FormattedValue>(value)) {
-      PrintField(*field, quote);
+      // Here two braces are no literal one, but CPython's tokenizer leaves an empty text before
+      // them.
+      PrintField(*field, quote, after_empty_text);
+      after_empty_text = false;
     }
   }
 }
