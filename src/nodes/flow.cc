@@ -52,7 +52,8 @@ Result<json::Value> RunForLoop(const Visit& visit) {
                         {"current_item", nullptr}};
   }
   // As in Python, an index below zero counts from the end.
-  if (huge || index.as_int() < -total) return NodeFailed("list index out of range");
+  if (huge) return NodeFailed("cannot fit 'int' into an index-sized integer");
+  if (index.as_int() < -total) return NodeFailed("list index out of range");
   const std::int64_t position = index.as_int() + (index.as_int() < 0 ? total : 0);
   return json::Object{{"done", false},
                       {"index", index.as_int() + 1},

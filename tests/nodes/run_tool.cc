@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one IR per line of standard input, {"ir": {...}, "inputs": any, "recursion_limit": n}, and
+// answers each with the final state and the order of the visits, or with where and why it failed.
+// Workflows with code nodes cannot run here.
+#include <iostream>
+#include <string>
+
+#include "graph/run.h"
+#include "json/reader.h"
+#include "json/writer.h"
+#include "workflow/loader.h"
+
+namespace caisson {
+namespace {
+
+class VisitOrder final : public graph::EventSink {
+ public:
+  void OnEvent(const graph::Event& event) override {
+    if (event.kind == graph::EventKind::kNodeFinished) order_.emplace_back(event.node_id);
+  }
+  json::Value Take() { return std::move(order_); }
+
+ private:
+  json::Array order_;
+};
+
+json::Value Failed(std::string_view stage, std::string_view error) {
+  return json::Object{{"ok", false}, {"stage", stage}, {"error", error}};
+}
+
+json::Value Answer(const json::Value& request) {
+  const workflow::LoadResult loaded =
+      workflow::LoadIr(*request.Find("ir"), {.enforce_node_policy = false});
+  if (loaded.graph == nullptr) {
+    for (const workflow::Diagnostic& diagnostic : loaded.diagnostics) {
+      if (diagnostic.severity == workflow::Severity::kError) {
+        return Failed("build", diagnostic.message);
+      }
+    }
+    return Failed("build", "the IR was refused");
+  }
+  const auto plan = graph::Plan::Create(loaded.graph);
+  if (!plan) return Failed("build", plan.error().message);
+  graph::RunConfig config;
+  config.run_id = "t";
+  if (const json::Value* limit = request.Find("recursion_limit")) {
+    config.recursion_limit = static_cast<int>(limit->as_int());
+  }
+  VisitOrder order;
+  graph::Services services;
+  services.events = &order;
+  const auto result = graph::Run(*plan, *request.Find("inputs"), config, services);
+  if (!result) return Failed("run", result.error().message);
+  if (!result->ok()) return Failed("run", result->error->message);
+  return json::Object{{"ok", true}, {"state", result->state}, {"order", order.Take()}};
+}
+
+}  // namespace
+}  // namespace caisson
+
+int main() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const auto request = caisson::json::Read(line);
+    if (!request) {
+      std::cerr << "run_tool: " << request.error().message << '\n';
+      return 2;
+    }
+    const auto text = caisson::json::Write(caisson::Answer(*request), {.ensure_ascii = true});
+    std::cout << (text ? *text : R"({"ok":null,"error":"the state is not JSON"})") << std::endl;
+  }
+}
