@@ -44,8 +44,9 @@ struct WorkerOptions {
   // A worker that has not answered this long after its call's wall clock limit is killed.
   std::chrono::milliseconds grace{2'000};
 
-  // Of one worker. The memory must hold an instance at its limit, the engine and a call's texts.
-  os::CgroupLimits cgroup{.memory_bytes = 1u << 30, .cpus = 1, .pids = 64};
+  // Of one worker. The memory must hold an instance at its limit, the engine and a call's texts; a
+  // call runs on one thread, and the engine's ticker needs a little beside it.
+  os::CgroupLimits cgroup{.memory_bytes = 1u << 30, .cpus = 1.25, .pids = 64};
   std::optional<jail::AllowUnjailed> allow_unjailed;  // for --allow-unjailed
   jail::DangerouslyLeaveOut leave_out;                // for tests
 };
