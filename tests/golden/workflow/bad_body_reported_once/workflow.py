@@ -1,0 +1,19 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+from orcheo.nodes import CodeNode
+
+
+class C(CodeNode):
+    def run(self, state, config):
+        import os
+        return self.q
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", C())
+    graph.add_node("b", C())
+    graph.add_node("c", C(q=1))
+    graph.add_edge(START, "a")
+    return graph

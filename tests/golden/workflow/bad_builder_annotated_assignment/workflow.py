@@ -1,0 +1,11 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    a: int = SetVariableNode()
+    graph.add_node("a", SetVariableNode(variables={"x": 1}))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,4 @@
+@d
+def orcheo_workflow():
+    g = StateGraph()
+    return g

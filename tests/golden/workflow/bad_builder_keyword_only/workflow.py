@@ -1,0 +1,3 @@
+def orcheo_workflow(*, a=1):
+    g = StateGraph()
+    return g

@@ -1,0 +1,3 @@
+def orcheo_workflow(a):
+    g = StateGraph()
+    return g

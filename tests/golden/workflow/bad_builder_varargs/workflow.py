@@ -1,0 +1,3 @@
+def orcheo_workflow(*a, **k):
+    g = StateGraph()
+    return g

@@ -1,0 +1,16 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+from orcheo.nodes import CodeNode
+
+
+class C(CodeNode):
+    def run(self, state, config):
+        return {}
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", C(a="[[to\nken]]"))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,9 @@
+def orcheo_workflow():
+    g = StateGraph()
+    return g
+def orcheo_workflow():
+    g = StateGraph()
+    return g
+def orcheo_workflow():
+    g = StateGraph()
+    return g

@@ -1,0 +1,18 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+def helper():
+    g = StateGraph()
+    g.add_node("x", SetVariableNode(variables={}))
+    g.set_entry_point("x")
+    return g
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("b", helper())
+    graph.add_node("a", SetVariableNode(variables={"x": 1}))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,14 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+class Query(BaseModel):
+    q: str
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={"a": Query}))
+    graph.add_edge(START, "a")
+    return graph

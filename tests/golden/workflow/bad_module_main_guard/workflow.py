@@ -1,0 +1,13 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+if __name__ == "__main__":
+    orcheo_workflow()
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={"x": 1}))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,2 @@
+def orcheo_workflow():
+return g

@@ -1,0 +1,3 @@
+def orcheo_workflow():
+        a = 1
+	b = 2

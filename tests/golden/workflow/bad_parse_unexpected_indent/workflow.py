@@ -1,0 +1,3 @@
+def orcheo_workflow():
+    g = StateGraph()
+        return g

@@ -1,0 +1,15 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+class Query(BaseModel):
+    a: bytes
+    b: list
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", AgentNode(ai_model="m", response_format=Query))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,11 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+from orcheo.no.such import Thing
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", AgentNode(ai_model="m", response_format=Thing))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,28 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+from orcheo.nodes.ai import AgentNode, WorkflowTool
+
+
+def one():
+    h = StateGraph()
+    h.add_node("x", AgentNode(ai_model="m", workflow_tools=[WorkflowTool(name="t", description="d", graph=two())]))
+    h.set_entry_point("x")
+    return h
+
+
+def two():
+    h = StateGraph()
+    h.add_node("x", AgentNode(ai_model="m", workflow_tools=[WorkflowTool(name="t", description="d", graph=orcheo_workflow())]))
+    h.set_entry_point("x")
+    return h
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    inner = StateGraph(State)
+    inner.add_node("i", SetVariableNode(variables={}))
+    inner.set_entry_point("i")
+    graph.add_node("a", AgentNode(ai_model="m", workflow_tools=[WorkflowTool(name="t", description="d", graph=one())]))
+    graph.add_edge(START, "a")
+    return graph

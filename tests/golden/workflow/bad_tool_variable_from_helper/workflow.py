@@ -1,0 +1,19 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+from orcheo.nodes.ai import AgentNode, WorkflowTool
+
+
+def helper():
+    h = StateGraph()
+    h.add_node("x", SetVariableNode(variables={}))
+    h.set_entry_point("x")
+    return h
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    h = helper()
+    graph.add_node("a", AgentNode(ai_model="m", workflow_tools=[WorkflowTool(name="t", description="d", graph=h)]))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,12 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={"a": x,
+     "b": 1j,
+     "c": [b"x", {**y}, {2: z}]}))
+    graph.add_edge(START, "a")
+    return graph

@@ -1,0 +1,15 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+class SetVariableNode(CodeNode):
+    def run(self, state, config):
+        return {"a": self.a}
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(a=1))
+    graph.add_edge(START, "a")
+    return graph

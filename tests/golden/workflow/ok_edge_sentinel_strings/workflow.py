@@ -1,0 +1,11 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={}))
+    graph.add_edge("__start__", "a")
+    graph.add_edge("a", "__end__")
+    return graph

@@ -1,0 +1,11 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={}))
+    graph.set_entry_point("a")
+    graph.set_finish_point("a")
+    return graph

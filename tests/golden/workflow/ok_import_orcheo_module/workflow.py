@@ -1,0 +1,14 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+import orcheo
+import orcheo.nodes as n
+import orcheo.a.b.c
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={"x": 1}))
+    graph.add_edge(START, "a")
+    return graph

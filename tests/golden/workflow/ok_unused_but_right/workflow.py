@@ -1,0 +1,26 @@
+from orcheo.graph import END, START, StateGraph
+from orcheo.graph.state import State
+from orcheo.nodes.logic import SetVariableNode
+
+
+class C(CodeNode):
+    def run(self, state, config):
+        return {}
+
+
+class Q(BaseModel):
+    a: int
+
+
+def helper():
+    h = StateGraph()
+    h.add_node("x", SetVariableNode(variables={}))
+    h.set_entry_point("x")
+    return h
+
+
+def orcheo_workflow():
+    graph = StateGraph(State)
+    graph.add_node("a", SetVariableNode(variables={"x": 1}))
+    graph.add_edge(START, "a")
+    return graph
