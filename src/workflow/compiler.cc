@@ -107,7 +107,9 @@ class Compilation {
     if (entrypoint != nullptr) root = Interpreter(session_).Run(*entrypoint);
     if (root != nullptr) ValidateGraph(*root->graph, out_, session_.hints);
     // What a refused statement would have used is not unused.
-    if (entrypoint != nullptr && !grammar_.builder_statement_refused) WarnOfUnused(entrypoint);
+    if (entrypoint != nullptr && !grammar_.builder_statement_refused && !session_.too_large) {
+      WarnOfUnused(entrypoint);
+    }
     if (options_.strict) {
       for (Diagnostic& diagnostic : out_) diagnostic.severity = Severity::kError;
     }

@@ -30,6 +30,7 @@ std::shared_ptr<FinishedGraph> Interpreter::Run(const python::FunctionDef& build
 
 GraphDraft* Interpreter::Interpret(const python::FunctionDef& builder) {
   for (const python::Stmt* statement : builder.body) {
+    if (session_.too_large) return nullptr;
     if (session_.grammar.Refused(statement)) {
       if (statement->kind == python::StmtKind::kReturn) return nullptr;
       NoteRefused(*statement);
