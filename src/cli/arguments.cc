@@ -12,7 +12,8 @@
 namespace caisson::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Results go to standard output as JSON, everything else to standard error.
+constexpr char kFooter[] =
+    R"(Results go to standard output as JSON, everything else to standard error.
 
 Examples:
   caisson check workflow.py                            all diagnostics of a file
@@ -129,8 +130,7 @@ class CommandLine {
         {"sarif", DiagnosticFormat::kSarif}};
     command
         ->add_option_function<std::string>(
-            "--format",
-            [&source](const std::string& name) { source.format = kFormats.at(name); },
+            "--format", [&source](const std::string& name) { source.format = kFormats.at(name); },
             "How diagnostics are written")
         ->check(CLI::IsMember({"text", "json", "sarif"}))
         ->type_name("")
@@ -155,8 +155,7 @@ class CommandLine {
     isolate::Limits& limits = isolation.limits;
     command->add_flag("--allow-unjailed", isolation.allow_unjailed,
                       "Run even where a mandatory wall of the jail cannot be built");
-    command
-        ->add_option("--workers", isolation.workers, "Isolate workers (default: one per core)")
+    command->add_option("--workers", isolation.workers, "Isolate workers (default: one per core)")
         ->check(CLI::Range(1, 64))
         ->type_name("N");
     AddQuantity(command, "--memory", limits.memory_bytes, ParseBytes,
@@ -209,7 +208,8 @@ class CommandLine {
     command->add_flag("-q,--quiet", run_.quiet, "No information and no warnings");
     AddPolicy(command);
     AddCredentials(command);
-    AddQuantity(command, "--timeout", run_.timeout, ParseDuration, "Time for the whole run", "TIME");
+    AddQuantity(command, "--timeout", run_.timeout, ParseDuration, "Time for the whole run",
+                "TIME");
     AddIsolation(command, run_.isolation);
     AddSource(command, run_.source);
     command->final_callback([this] { chosen_ = &run_; });
@@ -305,8 +305,9 @@ class CommandLine {
     return std::visit([](auto* chosen) { return Arguments(std::move(*chosen)); }, chosen_);
   }
 
-  CLI::App app_{"Compiles restricted Python workflows to a frozen IR and runs them, their code "
-                "isolated."};
+  CLI::App app_{
+      "Compiles restricted Python workflows to a frozen IR and runs them, their code "
+      "isolated."};
   CheckArguments check_;
   CompileArguments compile_;
   RunArguments run_;
@@ -343,8 +344,8 @@ void DescribeOption(CommandInfo& info, const CLI::Option& option) {
   }
   const bool takes_value = option.get_items_expected_max() > 0;
   for (const std::string& name : option.get_lnames()) {
-    info.options.push_back({"--" + name, option.get_description(), takes_value,
-                            ChoicesOf(info.name, "--" + name)});
+    info.options.push_back(
+        {"--" + name, option.get_description(), takes_value, ChoicesOf(info.name, "--" + name)});
   }
   for (const std::string& name : option.get_snames()) {
     info.options.push_back({"-" + name, option.get_description(), takes_value, {}});

@@ -106,8 +106,8 @@ std::string ZshCompletions(const std::vector<CommandInfo>& commands) {
       const std::string help = Quoted(option.help, "[]:");
       std::string quoted = "'" + option.name + "[" + help.substr(1, help.size() - 2) + "]";
       if (option.takes_value) {
-        quoted += option.choices.empty() ? ":value:_files"
-                                         : ":value:(" + Join(option.choices) + ")";
+        quoted +=
+            option.choices.empty() ? ":value:_files" : ":value:(" + Join(option.choices) + ")";
       }
       text += " \\\n        " + quoted + "'";
     }

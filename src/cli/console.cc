@@ -85,8 +85,8 @@ std::string Printable(std::string_view message) {
   for (std::size_t i = 0; i < message.size(); ++i) {
     const auto c = static_cast<unsigned char>(message[i]);
     // U+0080 to U+009F, the other controls, are 0xc2 and 0x80 to 0x9f in UTF-8.
-    const bool c1 = c == 0xc2 && i + 1 < message.size() &&
-                    static_cast<unsigned char>(message[i + 1]) < 0xa0;
+    const bool c1 =
+        c == 0xc2 && i + 1 < message.size() && static_cast<unsigned char>(message[i + 1]) < 0xa0;
     if (c1 || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t')) {
       const auto code = c1 ? static_cast<unsigned char>(message[++i]) : c;
       out.append("\\x").append(1, kHex[code >> 4]).append(1, kHex[code & 15]);

@@ -41,10 +41,14 @@ class MermaidPen final : public Pen {
   void Node(int depth, const std::string& name, Shape shape, std::string_view id,
             std::string_view type) override {
     switch (shape) {
-      case Shape::kStart: return Line(depth, name + "([START])");
-      case Shape::kEnd: return Line(depth, name + "([END])");
-      case Shape::kCode: return Line(depth, name + "[[\"" + Escape(id) + "<br/>code\"]]");
-      case Shape::kBuiltin: break;
+      case Shape::kStart:
+        return Line(depth, name + "([START])");
+      case Shape::kEnd:
+        return Line(depth, name + "([END])");
+      case Shape::kCode:
+        return Line(depth, name + "[[\"" + Escape(id) + "<br/>code\"]]");
+      case Shape::kBuiltin:
+        break;
     }
     Line(depth, name + "[\"" + Escape(id) + "<br/>" + Escape(type) + "\"]");
   }
@@ -81,11 +85,14 @@ class DotPen final : public Pen {
   void Node(int depth, const std::string& name, Shape shape, std::string_view id,
             std::string_view type) override {
     switch (shape) {
-      case Shape::kStart: return Line(depth, name + " [label=\"START\", shape=oval];");
-      case Shape::kEnd: return Line(depth, name + " [label=\"END\", shape=oval];");
+      case Shape::kStart:
+        return Line(depth, name + " [label=\"START\", shape=oval];");
+      case Shape::kEnd:
+        return Line(depth, name + " [label=\"END\", shape=oval];");
       case Shape::kCode:
         return Line(depth, name + " [label=\"" + Escape(id) + "\\ncode\", peripheries=2];");
-      case Shape::kBuiltin: break;
+      case Shape::kBuiltin:
+        break;
     }
     Line(depth, name + " [label=\"" + Escape(id) + "\\n" + Escape(type) + "\"];");
   }
@@ -169,7 +176,8 @@ class Artist {
       has_start = has_start || edge.source == workflow::kStart;
       Connect(ends, edge.source, edge.target, "", false, depth);
     }
-    if (!has_start) Connect(ends, std::string(workflow::kStart), graph.entrypoint, "", false, depth);
+    if (!has_start)
+      Connect(ends, std::string(workflow::kStart), graph.entrypoint, "", false, depth);
     for (const workflow::ConditionalEdge& edge : graph.conditional_edges) {
       for (const auto& [key, target] : edge.mapping) {
         Connect(ends, edge.source, target, edge.path + " = " + key, true, depth);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawings of an IR as text for other tools. Ids and labels are escaped: nothing in an IR can become
-// syntax of the drawing.
+// Drawings of an IR as text for other tools. Ids and labels are escaped: nothing in an IR can
+// become syntax of the drawing.
 #pragma once
 
 #include <string>

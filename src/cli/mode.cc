@@ -37,8 +37,7 @@ Result<ModeChoice> Understand(const std::string& origin, std::string_view text) 
 Result<ModeChoice> ChooseMode(const std::optional<std::string>& option,
                               const Environment& environment) {
   if (option) return Understand("--mode", *option);
-  for (const char* name :
-       {"CAISSON_WORKFLOW_DEFINITION_MODE", "ORCHEO_WORKFLOW_DEFINITION_MODE"}) {
+  for (const char* name : {"CAISSON_WORKFLOW_DEFINITION_MODE", "ORCHEO_WORKFLOW_DEFINITION_MODE"}) {
     if (const char* value = environment(name)) return Understand(name, value);
   }
   return ModeChoice{};

@@ -42,15 +42,14 @@ std::expected<std::uint64_t, std::string> ParseWhole(std::string_view text,
 }  // namespace
 
 std::expected<std::uint64_t, std::string> ParseBytes(std::string_view text) {
-  static constexpr Unit kUnits[] = {{"", 1},          {"B", 1},         {"K", 1u << 10},
+  static constexpr Unit kUnits[] = {{"", 1},           {"B", 1},         {"K", 1u << 10},
                                     {"KiB", 1u << 10}, {"M", 1u << 20},  {"MiB", 1u << 20},
                                     {"G", 1u << 30},   {"GiB", 1u << 30}};
   return ParseWhole(text, kUnits, "bytes, or 512KiB, 64MiB, 1GiB");
 }
 
 std::expected<std::uint64_t, std::string> ParseCount(std::string_view text) {
-  static constexpr Unit kUnits[] = {
-      {"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}};
+  static constexpr Unit kUnits[] = {{"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}};
   return ParseWhole(text, kUnits, "a number, or 500K, 200M, 2G");
 }
 
@@ -59,7 +58,8 @@ std::expected<std::chrono::milliseconds, std::string> ParseDuration(std::string_
       {"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
   const auto [number, factor] = Split<double>(text, kUnits);
   if (factor == 0 || !std::isfinite(number)) {
-    return std::unexpected("'" + std::string(text) + "' is no duration; write 500ms, 30s, 5m or 2h");
+    return std::unexpected("'" + std::string(text) +
+                           "' is no duration; write 500ms, 30s, 5m or 2h");
   }
   const double milliseconds = number * static_cast<double>(factor);
   if (milliseconds < 1 || milliseconds > 3'600'000e3) {

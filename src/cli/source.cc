@@ -63,8 +63,8 @@ ExitCode Verdict(const LoadedSource& source) {
 ExitCode ReportDiagnostics(const LoadedSource& source, workflow::DiagnosticFormat format,
                            Console& console) {
   if (!source.diagnostics.empty()) {
-    std::string text = workflow::Render(source.diagnostics, source.name, source.text, format,
-                                        console.color());
+    std::string text =
+        workflow::Render(source.diagnostics, source.name, source.text, format, console.color());
     if (!text.ends_with('\n')) text += '\n';
     console.Say(text);
   }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/isolation.h"
+#include "jail/probe.h"
+
+namespace caisson::cli {
+namespace {
+
+struct Findings {
+  std::vector<jail::WallReport> walls;
+  bool jailed = false;  // every mandatory wall stands
+  bool runtime_tried = false;
+  Result<void> runtime;
+};
+
+Findings Examine() {
+  Findings findings;
+  findings.walls = jail::ProbeWalls();
+  findings.jailed = std::ranges::all_of(
+      findings.walls, [](const jail::WallReport& wall) { return wall.stands || !wall.mandatory; });
+  if (!findings.jailed) return findings;
+  findings.runtime_tried = true;
+  auto runtime = OpenIsolation({.workers = 1});
+  findings.runtime = runtime ? (*runtime)->Warm() : Result<void>(Fail(std::move(runtime).error()));
+  return findings;
+}
+
+json::Value WallToJson(const jail::WallReport& wall) {
+  return json::Object{{"wall", wall.name},
+                      {"stands", wall.stands},
+                      {"mandatory", wall.mandatory},
+                      {"reason", wall.reason},
+                      {"what_to_do", wall.what_to_do}};
+}
+
+json::Value ToJson(const Findings& findings) {
+  json::Array walls;
+  for (const jail::WallReport& wall : findings.walls) walls.push_back(WallToJson(wall));
+  json::Object runtime{{"tried", findings.runtime_tried},
+                       {"starts", findings.runtime_tried && findings.runtime.has_value()}};
+  if (!findings.runtime) {
+    runtime.Set("code", findings.runtime.error().code.name);
+    runtime.Set("reason", findings.runtime.error().message);
+  }
+  return json::Object{
+      {"jailed", findings.jailed}, {"runtime", std::move(runtime)}, {"walls", std::move(walls)}};
+}
+
+std::string ToText(const Findings& findings) {
+  std::string text;
+  for (const jail::WallReport& wall : findings.walls) {
+    std::string name = wall.name;
+    name.resize(std::max<std::size_t>(name.size(), 22), ' ');
+    text += (wall.stands ? "  stands   " : wall.mandatory ? "  MISSING  " : "  missing  ") + name;
+    text += wall.reason + "\n";
+    if (!wall.what_to_do.empty()) text += std::string(13, ' ') + "-> " + wall.what_to_do + "\n";
+  }
+  text += findings.jailed ? "Every mandatory wall stands.\n"
+                          : "A mandatory wall is missing: code nodes are refused here unless "
+                            "--allow-unjailed is given.\n";
+  if (!findings.runtime_tried) return text;
+  return text +
+         (findings.runtime
+              ? "The isolate runtime starts and passes its self-test.\n"
+              : "The isolate runtime does not start: " + findings.runtime.error().message + "\n");
+}
+
+}  // namespace
+
+ExitCode Doctor(const DoctorArguments& arguments, Console& console) {
+  const Findings findings = Examine();
+  const ExitCode printed = !arguments.json && isatty(STDOUT_FILENO) == 1
+                               ? PrintText(ToText(findings), console)
+                               : PrintJson(ToJson(findings), console);
+  if (printed != ExitCode::kOk) return printed;
+  if (!findings.jailed) return ExitCode::kNoIsolation;
+  return findings.runtime ? ExitCode::kOk : ExitCodeOf(findings.runtime.error().code);
+}
+
+}  // namespace caisson::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/isolation.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "cli/worker_words.h"
+#include "errors/cli.h"
+
+namespace caisson::cli {
+namespace {
+
+// What a worker needs beside the linear memory of its one instance: the engine, compiled code, a
+// snapshot, the texts of the calls that it has at hand.
+constexpr std::uint64_t kMemoryBeside = 768u << 20;
+
+Result<std::string> FindProgram() {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return Fail(errors::kCliIsolateMissing,
+                "this program does not find itself (/proc/self/exe: " + error.message() + ")");
+  }
+  std::string program = (own.parent_path() / "caisson-isolate").string();
+  if (access(program.c_str(), X_OK) == 0) return program;
+  return Fail(errors::kCliIsolateMissing,
+              program + " is missing or cannot be executed; it belongs beside caisson");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArguments& arguments) {
+  isolate::WorkerOptions options;
+  CAISSON_ASSIGN(options.executable, FindProgram());
+  options.arguments = WorkerWords(arguments.limits);
+  options.workers = static_cast<std::size_t>(arguments.workers);
+  options.cgroup.memory_bytes = arguments.limits.memory_bytes + kMemoryBeside;
+  if (arguments.allow_unjailed) options.allow_unjailed = jail::AllowUnjailed();
+  return isolate::WorkerRuntime::Create(std::move(options));
+}
+
+}  // namespace caisson::cli

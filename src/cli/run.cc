@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/event_stream.h"
+#include "cli/files.h"
+#include "cli/interrupt.h"
+#include "cli/isolation.h"
+#include "cli/mode.h"
+#include "cli/run_report.h"
+#include "cli/source.h"
+#include "errors/cli.h"
+#include "graph/credentials.h"
+#include "graph/plan.h"
+#include "graph/run.h"
+#include "json/writer.h"
+
+namespace caisson::cli {
+namespace {
+
+constexpr std::size_t kMaxSecretBytes = 1u << 20;
+
+Result<void> CheckStandardInput(const RunArguments& arguments) {
+  const int uses = (arguments.source.file == "-") + (arguments.input == "-") +
+                   (arguments.config == std::optional<std::string>("-"));
+  if (uses <= 1) return {};
+  return Fail(errors::kCliUsage, "only one of FILE, --input and --config can be standard input");
+}
+
+Result<std::string> ReadSecret(const CredentialArgument& argument) {
+  if (argument.from_environment) {
+    const char* value = std::getenv(argument.place.c_str());
+    if (value != nullptr) return value;
+    return Fail(errors::kCliCredentialUnreadable, "credential '" + argument.name +
+                                                      "': the environment variable " +
+                                                      argument.place + " is not set");
+  }
+  auto text = ReadFile(argument.place, kMaxSecretBytes);
+  if (!text) {
+    return Fail(errors::kCliCredentialUnreadable,
+                "credential '" + argument.name + "': " + text.error().message);
+  }
+  if (text->ends_with('\n')) text->pop_back();  // the one that editors and echo add
+  return text;
+}
+
+Result<graph::StaticCredentials> ReadCredentials(const RunArguments& arguments) {
+  graph::StaticCredentials credentials;
+  for (const CredentialArgument& argument : arguments.credentials) {
+    CAISSON_ASSIGN(std::string secret, ReadSecret(argument));
+    credentials.Add(argument.name, std::move(secret));
+  }
+  return credentials;
+}
+
+Result<graph::RunConfig> ReadConfig(const RunArguments& arguments) {
+  json::Value document = json::Object{};
+  if (arguments.config) {
+    CAISSON_ASSIGN(document, ReadJsonArgument(*arguments.config, "--config"));
+  }
+  CAISSON_ASSIGN(graph::RunConfig config, graph::ParseRunConfig(document));
+  config.policy = arguments.policy;
+  config.limits = arguments.isolation.limits;
+  config.timeout = arguments.timeout;
+  return config;
+}
+
+// Everything that is read before anything runs.
+struct Preparation {
+  json::Value input;
+  graph::RunConfig config;
+  graph::StaticCredentials credentials;
+};
+
+Result<Preparation> Prepare(const RunArguments& arguments) {
+  CAISSON_TRY(CheckStandardInput(arguments));
+  Preparation preparation;
+  CAISSON_ASSIGN(preparation.input, ReadJsonArgument(arguments.input, "--input"));
+  CAISSON_ASSIGN(preparation.config, ReadConfig(arguments));
+  CAISSON_ASSIGN(preparation.credentials, ReadCredentials(arguments));
+  return preparation;
+}
+
+std::function<void(nodes::LogLevel, std::string_view)> LogTo(Console& console) {
+  return [&console](nodes::LogLevel level, std::string_view message) {
+    if (level == nodes::LogLevel::kInfo) {
+      console.Info(message);
+    } else {
+      console.Warn(message);
+    }
+  };
+}
+
+ExitCode PrintOutcome(const graph::RunResult& result, const RunArguments& arguments,
+                      const LoadedSource& source, Console& console) {
+  ExitCode code = ExitCode::kOk;
+  if (result.error) {
+    code = ExitCodeOf(result.error->code);
+    console.Say(RenderRunError(*result.error, source, arguments.source.format, console.color()));
+  }
+  if (!arguments.report && !result.ok()) return code;
+  const ExitCode printed = PrintJson(arguments.report ? RunReport(result) : result.state, console);
+  return code != ExitCode::kOk ? code : printed;
+}
+
+Result<graph::RunResult> Execute(const graph::Plan& plan, Preparation preparation,
+                                 const RunArguments& arguments, EventStream& events,
+                                 Console& console) {
+  // The last to be destroyed: no worker may hear of a signal before we do.
+  const Interrupt interrupt(console);
+  std::unique_ptr<isolate::WorkerRuntime> runtime;
+  if (plan.has_code_nodes()) {
+    CAISSON_ASSIGN(runtime, OpenIsolation(arguments.isolation));
+  }
+  graph::Services services;
+  services.runtime = runtime.get();
+  services.credentials = &preparation.credentials;
+  if (arguments.events || arguments.events_file) services.events = &events;
+  services.log = LogTo(console);
+  services.stop = interrupt.token();
+  return graph::Run(plan, std::move(preparation.input), preparation.config, services);
+}
+
+}  // namespace
+
+ExitCode RunWorkflow(const RunArguments& arguments, Console& console) {
+  console.set_quiet(arguments.quiet);
+  auto mode = ChooseMode(arguments.source.mode, [](const char* name) { return std::getenv(name); });
+  if (!mode) return console.Complain(mode.error());
+  console.Info(StartupLine(*mode));
+
+  auto source = OpenSource(arguments.source, console);
+  if (!source) return source.error();
+  auto preparation = Prepare(arguments);
+  if (!preparation) return console.Complain(preparation.error());
+  auto plan = graph::Plan::Create(source->graph, nodes::BuiltinNodes(),
+                                  {.compile = CompileOptionsOf(arguments.source)});
+  if (!plan) return console.Complain(plan.error());
+  EventStream events;
+  if (arguments.events_file) {
+    auto opened = events.Open(*arguments.events_file);
+    if (!opened) return console.Complain(opened.error());
+  }
+
+  auto result = Execute(*plan, *std::move(preparation), arguments, events, console);
+  if (!result) return console.Complain(result.error());
+  const ExitCode code = PrintOutcome(*result, arguments, *source, console);
+  auto finished = events.Finish();
+  if (finished) return code;
+  const ExitCode lost = console.Complain(finished.error());
+  return code != ExitCode::kOk ? code : lost;
+}
+
+}  // namespace caisson::cli

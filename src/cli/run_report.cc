@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_report.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "cli/console.h"
+#include "json/writer.h"
+
+namespace caisson::cli {
+namespace {
+
+std::string_view LineOf(std::string_view text, std::uint32_t line) {
+  for (std::uint32_t at = 1; at < line; ++at) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  const std::size_t first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view{} : text.substr(first);
+}
+
+std::string Place(const graph::RunError& error) {
+  const std::string& node = error.node_path.empty() ? error.node_id : error.node_path;
+  std::string text;
+  if (!node.empty()) text += "node '" + node + "'";
+  if (error.step > 0) text += (text.empty() ? "step " : ", step ") + std::to_string(error.step);
+  return text;
+}
+
+std::string Frame(const graph::AuthorFrame& frame, const LoadedSource& source) {
+  if (frame.file_line == 0 || source.is_ir) {
+    return "  line " + std::to_string(frame.body_line) + " of the body, in " + frame.function +
+           "\n";
+  }
+  std::string text =
+      "  " + source.name + ":" + std::to_string(frame.file_line) + ", in " + frame.function + "\n";
+  const std::string_view line = LineOf(source.text, frame.file_line);
+  if (!line.empty()) text.append("    ").append(line).append("\n");
+  return text;
+}
+
+std::string Indented(std::string_view text) {
+  std::string out = "    ";
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  while (out.ends_with(' ') || out.ends_with('\n')) out.pop_back();
+  return out + "\n";
+}
+
+std::string RenderText(const graph::RunError& error, const LoadedSource& source, bool color) {
+  std::string text = color ? "caisson: \x1b[1;31merror[" : "caisson: error[";
+  text += std::string(error.code.name) + (color ? "]:\x1b[0m " : "]: ");
+  std::string body;
+  if (const std::string place = Place(error); !place.empty()) body += place + ": ";
+  if (!error.error_type.empty()) body += error.error_type + ": ";
+  body += error.message + "\n";
+  for (const graph::AuthorFrame& frame : error.traceback) body += Frame(frame, source);
+  if (error.traceback.empty() && error.span.known() && !source.is_ir) {
+    body += "  " + source.name + ":" + std::to_string(error.span.line) + "\n";
+  }
+  if (!error.hint.empty()) body += "  hint: " + error.hint + "\n";
+  if (!error.guest_output.empty()) {
+    body += "  the code printed:\n" + Indented(error.guest_output);
+  }
+  return text + Printable(body);
+}
+
+}  // namespace
+
+json::Value RunReport(const graph::RunResult& result) {
+  const double milliseconds = static_cast<double>(result.duration.count()) / 1e6;
+  return json::Object{{"status", graph::RunStatusName(result.status)},
+                      {"run_id", result.run_id},
+                      {"steps", result.steps},
+                      {"node_visits", result.node_visits},
+                      {"duration_ms", std::round(milliseconds * 1000) / 1000},
+                      {"state", result.state},
+                      {"error", result.error ? result.error->ToJson() : json::Value()}};
+}
+
+std::string RenderRunError(const graph::RunError& error, const LoadedSource& source,
+                           workflow::DiagnosticFormat format, bool color) {
+  if (format == workflow::DiagnosticFormat::kText) return RenderText(error, source, color);
+  auto text = json::Write(error.ToJson());
+  return text ? *text + "\n" : RenderText(error, source, false);
+}
+
+}  // namespace caisson::cli
