@@ -60,6 +60,16 @@ D::Node* D::PositionalArgument() {
   return nullptr;
 }
 
+// The same, but with a keyword or an unpacking at least.
+D::Node* D::ArgsWithKeywords() {
+  const std::size_t start = pos_;
+  if (!Separated(&D::PositionalArgument).empty() && Tok(kComma)) {
+    if (Node* node = Kwargs()) return node;
+  }
+  pos_ = start;
+  return Kwargs();
+}
+
 D::Node* D::Kwargs() {
   const std::size_t start = pos_;
   std::vector<Node*> items = Separated(&D::KwargOrStarred);
@@ -101,8 +111,9 @@ D::Node* D::NamedArgument() {
 
 D::Node* D::KwargOrStarred() { return First({&D::NamedArgument, &D::StarredExpression}); }
 
-D::Node* D::KwargOrDoubleStarred() {
-  if (Node* named = NamedArgument()) return named;
+D::Node* D::KwargOrDoubleStarred() { return First({&D::NamedArgument, &D::DoubleStarredArgument}); }
+
+D::Node* D::DoubleStarredArgument() {
   const std::size_t start = pos_;
   if (Tok(kDoubleStar) && Expression()) {
     Node* node = Matched(start);
@@ -118,9 +129,8 @@ D::Node* D::InvalidKwarg() {
   if (TokAny({kTrue, kFalse, kNone})) {
     const Token& word = Last();
     if (Tok(kEqual)) {
-      return RaiseAt(
-          Range(SpanOf(word), SpanOf(Last())),
-          fmt::format("cannot assign to {}", text_.substr(word.begin, word.end - word.begin)));
+      return RaiseAt(Range(SpanOf(word), SpanOf(Last())),
+                     fmt::format("cannot assign to {}", TextOf(word)));
     }
   }
   pos_ = start;
@@ -134,20 +144,37 @@ D::Node* D::InvalidKwarg() {
   pos_ = start;
   const bool is_keyword = Tok(kName) && Tok(kEqual);
   pos_ = start;
-  if (is_keyword) return nullptr;
-  Node* a = Expression();
-  if (a == nullptr || !Tok(kEqual)) return nullptr;
-  return RaiseAt(Range(a->span, SpanOf(Last())),
-                 "expression cannot contain assignment, perhaps you meant \"==\"?");
+  if (Node* a = is_keyword ? nullptr : Expression(); a != nullptr && Tok(kEqual)) {
+    return RaiseAt(Range(a->span, SpanOf(Last())),
+                   "expression cannot contain assignment, perhaps you meant \"==\"?");
+  }
+  pos_ = start;
+  if (!Tok(kDoubleStar) || !Expression() || !Tok(kEqual)) return nullptr;
+  Node* value = Expression();
+  if (value == nullptr) return nullptr;
+  return RaiseAt(Range(SpanOf(tokens_[start]), value->span),
+                 "cannot assign to keyword argument unpacking");
 }
 
 D::Node* D::InvalidArguments() {
-  constexpr const char* kParenthesize = "Generator expression must be parenthesized";
   const std::size_t start = pos_;
-  if (Node* a = Args(); a != nullptr && Tok(kComma) && Tok(kStar)) {
-    return RaiseAt(a->span, "iterable argument unpacking follows keyword argument unpacking");
+  if (ArgsWithKeywords() && Tok(kComma) && Tok(kStar)) {
+    return RaiseAtToken(Last(), "iterable argument unpacking follows keyword argument unpacking");
   }
   pos_ = start;
+  InvalidGeneratorArguments();
+  pos_ = start;
+  if (raised_) return nullptr;
+  Node* a = Args();
+  if (a == nullptr || !Tok(kComma) || !Args()) return nullptr;
+  return RaiseHere(a->double_starred ? "positional argument follows keyword argument unpacking"
+                                     : "positional argument follows keyword argument");
+}
+
+// Mistakes around a generator without parentheses, and around '='.
+D::Node* D::InvalidGeneratorArguments() {
+  constexpr const char* kParenthesize = "Generator expression must be parenthesized";
+  const std::size_t start = pos_;
   if (Node* a = Expression()) {
     if (Node* b = ForIfClauses(); b != nullptr && Tok(kComma)) {
       const std::size_t at = pos_;
@@ -167,6 +194,14 @@ D::Node* D::InvalidArguments() {
     }
   }
   pos_ = start;
+  if (!Args() || !Tok(kComma)) pos_ = start;
+  if (Node* a = NameToken(); a != nullptr && Tok(kEqual)) {
+    const SourceSpan equal = SpanOf(Last());
+    if (PeekAny({kComma, kRParen})) {
+      return RaiseAt(Range(a->span, equal), "expected argument value expression");
+    }
+  }
+  pos_ = start;
   if (Node* a = Args()) {
     Node* b = ForIfClauses();
     if (b != nullptr && a->kids.size() > 1) {
@@ -174,17 +209,11 @@ D::Node* D::InvalidArguments() {
     }
   }
   pos_ = start;
-  if (Args() && Tok(kComma)) {
-    Node* a = Expression();
-    if (Node* b = a != nullptr ? ForIfClauses() : nullptr) {
-      return RaiseAt(Range(a->span, b->kids[0]->span), kParenthesize);
-    }
-  }
-  pos_ = start;
-  Node* a = Args();
-  if (a == nullptr || !Tok(kComma) || !Args()) return nullptr;
-  return RaiseHere(a->double_starred ? "positional argument follows keyword argument unpacking"
-                                     : "positional argument follows keyword argument");
+  if (!Args() || !Tok(kComma)) return nullptr;
+  Node* a = Expression();
+  Node* b = a != nullptr ? ForIfClauses() : nullptr;
+  if (b == nullptr) return nullptr;
+  return RaiseAt(Range(a->span, b->kids[0]->span), kParenthesize);
 }
 
 }  // namespace caisson::python

@@ -7,8 +7,7 @@ namespace caisson::python {
 using enum TokenKind;
 using D = Diagnoser;
 
-// ---- primaries
-// -----------------------------------------------------------------------------------
+// ---- primaries ---------------------------------------------------------------------------------
 
 D::Node* D::Primary() { return Remember(Memo::kPrimary, &D::PrimaryBody); }
 
@@ -66,8 +65,7 @@ D::Node* D::Slice() {
   return NamedExpression();
 }
 
-// ---- atoms
-// ---------------------------------------------------------------------------------------
+// ---- atoms -------------------------------------------------------------------------------------
 
 D::Node* D::Atom() {
   if (raised_) return nullptr;
@@ -88,7 +86,7 @@ D::Node* D::Atom() {
     case kNone:
       return constant(ConstantKind::kNone);
     case kNumber:
-      return constant(ConstantKind::kInt);
+      return NumberToken();
     case kEllipsis:
       return constant(ConstantKind::kEllipsis);
     case kString:
@@ -220,8 +218,7 @@ D::Node* D::SetComprehension() {
   return nullptr;
 }
 
-// ---- dictionaries
-// --------------------------------------------------------------------------------
+// ---- dictionaries ------------------------------------------------------------------------------
 
 D::Node* D::Dict() {
   const std::size_t start = pos_;
@@ -301,8 +298,7 @@ D::Node* D::InvalidDictComprehension() {
   return RaiseAtToken(stars, "dict unpacking cannot be used in dict comprehension");
 }
 
-// ---- comprehensions
-// ------------------------------------------------------------------------------
+// ---- comprehensions ----------------------------------------------------------------------------
 
 D::Node* D::InvalidComprehension() {
   constexpr const char* kForgot = "did you forget parentheses around the comprehension target?";

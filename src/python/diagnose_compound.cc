@@ -9,8 +9,7 @@ namespace caisson::python {
 using enum TokenKind;
 using D = Diagnoser;
 
-// ---- blocks
-// --------------------------------------------------------------------------------------
+// ---- blocks ------------------------------------------------------------------------------------
 
 D::Node* D::Block() { return Remember(Memo::kBlock, &D::BlockBody); }
 
@@ -34,8 +33,7 @@ D::Node* D::MissingBlock(const Opening& opening) {
                    SyntaxError::Type::kIndentation);
 }
 
-// ---- definitions
-// ---------------------------------------------------------------------------------
+// ---- definitions -------------------------------------------------------------------------------
 
 D::Node* D::Decorators() {
   const std::size_t start = pos_;
@@ -137,8 +135,7 @@ D::Node* D::InvalidClass() {
   return ClassHead() ? MissingBlock({&tokens_[start], "class definition"}) : nullptr;
 }
 
-// ---- if, while, for
-// ------------------------------------------------------------------------------
+// ---- if, while, for ----------------------------------------------------------------------------
 
 D::Node* D::InvalidConditional(TokenKind keyword, const char* name) {
   const std::size_t start = pos_;
@@ -234,8 +231,7 @@ D::Node* D::InvalidForTarget() {
   return a != nullptr ? RaiseInvalidTarget(TargetKind::kFor, a) : nullptr;
 }
 
-// ---- with
-// ----------------------------------------------------------------------------------------
+// ---- with --------------------------------------------------------------------------------------
 
 D::Node* D::With() {
   const std::size_t start = pos_;
@@ -329,8 +325,7 @@ D::Node* D::InvalidWithIndent() {
   return nullptr;
 }
 
-// ---- try
-// -----------------------------------------------------------------------------------------
+// ---- try ---------------------------------------------------------------------------------------
 
 D::Node* D::Try() {
   const std::size_t start = pos_;
@@ -469,8 +464,7 @@ D::Node* D::Finally() {
   return nullptr;
 }
 
-// ---- match
-// ---------------------------------------------------------------------------------------
+// ---- match -------------------------------------------------------------------------------------
 
 D::Node* D::Subject() {
   const std::size_t start = pos_;

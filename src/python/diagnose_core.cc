@@ -44,13 +44,21 @@ std::vector<std::uint16_t> CountLevels(const std::vector<Token>& tokens) {
   return levels;
 }
 
-// CPython has no columns for these and shows how far it had read.
+bool HasNoPlace(const Token& token) {
+  return token.kind == kIndent || token.kind == kDedent || token.kind == kEndMarker;
+}
+
+// Tokens without a place of their own are reported at their line's start.
 SourceSpan PlaceOf(const Token& token) {
-  SourceSpan span{token.line, token.column, token.end_line, token.end_column};
-  if (token.kind == kIndent || token.kind == kDedent || token.kind == kEndMarker) {
-    span.column = span.end_column = token.column > 0 ? token.column - 1 : 0;
-  }
-  return span;
+  if (HasNoPlace(token)) return {token.line, 0, token.line, 0};
+  return {token.line, token.column, token.end_line, token.end_column};
+}
+
+// Or, where CPython reports the last token read, at the last byte read.
+SourceSpan ReadingPlaceOf(const Token& token) {
+  if (!HasNoPlace(token)) return PlaceOf(token);
+  const std::uint32_t column = token.column > 0 ? token.column - 1 : 0;
+  return {token.line, column, token.line, column};
 }
 
 SyntaxError NeverClosed(const OpenBracket& open) {
@@ -71,6 +79,7 @@ SyntaxError ReachedLexError(const LexResult& lexed) {
 SyntaxError PreferLexError(SyntaxError error, const LexResult& lexed, const Token& reached) {
   if (lexed.tokens.back().kind != kError) return error;
   if (lexed.error.raised_by_lexer) return lexed.error.error;
+  if (lexed.error.in_fstring) return error;
   if (!lexed.open_brackets.empty() && reached.line > lexed.open_brackets.back().line) {
     return NeverClosed(lexed.open_brackets.back());
   }
@@ -101,7 +110,8 @@ SyntaxError Diagnoser::Run(const Token& refused_at) {
   if (raised_ && !gave_up_) return PreferLexError(error_, lexed_, reached);
   if (last.kind == kIndent || last.kind == kDedent) {
     return {SyntaxError::Type::kIndentation,
-            last.kind == kIndent ? "unexpected indent" : "unexpected unindent", PlaceOf(last)};
+            last.kind == kIndent ? "unexpected indent" : "unexpected unindent",
+            ReadingPlaceOf(last)};
   }
   return PreferLexError({SyntaxError::Type::kSyntax, "invalid syntax", PlaceOf(last)}, lexed_,
                         reached);
@@ -152,8 +162,7 @@ Diagnoser::Node* Diagnoser::NameToken() {
   const std::size_t start = pos_;
   if (!Tok(kName)) return nullptr;
   Node* node = Make(ExprKind::kName, start);
-  const Token& token = tokens_[start];
-  node->id = text_.substr(token.begin, token.end - token.begin);
+  node->id = TextOf(tokens_[start]);
   return node;
 }
 
@@ -261,13 +270,13 @@ Diagnoser::Node* Diagnoser::RaiseAtToken(const Token& token, std::string message
 
 Diagnoser::Node* Diagnoser::RaiseHere(std::string message, SyntaxError::Type type) {
   if (raised_) return nullptr;
-  return RaiseAtToken(tokens_[fill_ - 1], std::move(message), type);
+  return RaiseAt(ReadingPlaceOf(tokens_[fill_ - 1]), std::move(message), type);
 }
 
 Diagnoser::Node* Diagnoser::RaiseOnNext(std::string message) {
   if (raised_) return nullptr;
   const Token& next = Current();
-  return RaiseAtToken(next, std::move(message));
+  return RaiseAt(ReadingPlaceOf(next), std::move(message));
 }
 
 Diagnoser::Node* Diagnoser::RaiseInvalidTarget(TargetKind kind, const Node* target) {

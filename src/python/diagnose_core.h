@@ -47,7 +47,7 @@ class Diagnoser {
     const char* name;
   };
 
-  // ---- tokens ----
+  // ---- tokens ----------------------------------------------------------------------------------
 
   const Token& Current();
   bool Tok(TokenKind kind);
@@ -58,6 +58,9 @@ class Diagnoser {
   bool Forced(TokenKind kind, const char* spelling);
   const Token& Last() const { return tokens_[pos_ - 1]; }
   Node* NameToken();
+  std::string_view TextOf(const Token& token) const {
+    return text_.substr(token.begin, token.end - token.begin);
+  }
 
   // Whether `rule` matches here; takes nothing.
   bool Ahead(Rule rule);
@@ -74,7 +77,7 @@ class Diagnoser {
   enum class Memo : std::uint8_t;
   Node* Remember(Memo rule, Rule body);
 
-  // ---- nodes ----
+  // ---- nodes -----------------------------------------------------------------------------------
 
   Node* Make(ExprKind kind, std::size_t start);
   Node* MakeWith(ExprKind kind, std::size_t start, std::vector<Node*> kids);
@@ -88,7 +91,7 @@ class Diagnoser {
   }
   SourceSpan UpToReached(const SourceSpan& start) const;
 
-  // ---- raising ----
+  // ---- raising ---------------------------------------------------------------------------------
 
   Node* RaiseAt(const SourceSpan& span, std::string message,
                 SyntaxError::Type type = SyntaxError::Type::kSyntax);
@@ -102,7 +105,7 @@ class Diagnoser {
   static const char* NameOf(const Node* node);
   static bool IsLegacyStatement(const Node* node);
 
-  // ---- statements (diagnose_statements.cc) ----
+  // ---- statements (diagnose_statements.cc) -----------------------------------------------------
 
   Node* File();
   Node* Statements();
@@ -135,7 +138,7 @@ class Diagnoser {
   Node* TypeParam();
   Node* TypeParamBody();
 
-  // ---- compound statements (diagnose_compound.cc) ----
+  // ---- compound statements (diagnose_compound.cc) ----------------------------------------------
 
   Node* Block();
   Node* BlockBody();
@@ -186,7 +189,7 @@ class Diagnoser {
   // ':' NEWLINE without an indented line after it.
   Node* MissingBlock(const Opening& opening);
 
-  // ---- patterns (diagnose_patterns.cc) ----
+  // ---- patterns (diagnose_patterns.cc) ---------------------------------------------------------
 
   Node* Patterns();
   Node* OpenSequence();
@@ -202,7 +205,6 @@ class Diagnoser {
   Node* LiteralPattern();
   Node* NumberPattern();
   Node* SignedNumber();
-  Node* Number();
   Node* CaptureTarget();
   Node* Wildcard();
   Node* ValuePattern();
@@ -217,7 +219,7 @@ class Diagnoser {
   Node* KeywordPattern();
   Node* InvalidClassPattern();
 
-  // ---- expressions (diagnose_expressions.cc) ----
+  // ---- expressions (diagnose_expressions.cc) ---------------------------------------------------
 
   Node* Expressions();
   Node* Expression();
@@ -267,7 +269,7 @@ class Diagnoser {
   Node* AwaitPrimaryBody();
   Node* Lambda();
 
-  // ---- primaries and atoms (diagnose_atoms.cc) ----
+  // ---- primaries and atoms (diagnose_atoms.cc) -------------------------------------------------
 
   Node* Primary();
   Node* PrimaryBody();
@@ -297,20 +299,23 @@ class Diagnoser {
   Node* ForIfClause();
   Node* GeneratorElement();
 
-  // ---- arguments (diagnose_arguments.cc) ----
+  // ---- arguments (diagnose_arguments.cc) -------------------------------------------------------
 
   Node* Arguments();
   Node* ArgumentsBody();
   Node* InvalidArguments();
   Node* Args();
+  Node* ArgsWithKeywords();
   Node* PositionalArgument();
   Node* Kwargs();
   Node* KwargOrStarred();
   Node* KwargOrDoubleStarred();
+  Node* DoubleStarredArgument();
   Node* NamedArgument();
   Node* InvalidKwarg();
+  Node* InvalidGeneratorArguments();
 
-  // ---- parameters (diagnose_parameters.cc) ----
+  // ---- parameters (diagnose_parameters.cc) -----------------------------------------------------
 
   // Parameters of functions and of lambdas differ in annotations, their end and some words.
   Node* FunctionParameters();
@@ -336,7 +341,7 @@ class Diagnoser {
   Node* Annotation();
   Node* Default();
 
-  // ---- targets (diagnose_targets.cc) ----
+  // ---- targets (diagnose_targets.cc) -----------------------------------------------------------
 
   Node* StarTargets();
   Node* StarTarget();
@@ -356,14 +361,17 @@ class Diagnoser {
   Node* TargetPrimaryBody();
   bool AtTrailer();
 
-  // ---- strings (diagnose_strings.cc) ----
+  // ---- strings (diagnose_strings.cc) -----------------------------------------------------------
 
   Node* Strings();
   Node* StringsBody();
   Node* FString();
   Node* FStringPiece();
+  Node* FStringText();
   Node* ReplacementField();
   Node* Conversion();
+  Node* StringToken();
+  Node* NumberToken();
   Node* FormatSpec();
   Node* FStringPieceOfSpec();
   Node* InvalidReplacementField();
@@ -374,6 +382,7 @@ class Diagnoser {
   const std::vector<Token>& tokens_;
   std::vector<std::uint16_t> levels_;  // brackets open after each token
   Arena arena_;
+  std::string_view decoded_;  // of the last literal; only its errors matter
   std::size_t pos_ = 0;
   std::size_t fill_ = 0;  // tokens asked for
   bool explaining_ = false;

@@ -9,8 +9,19 @@ namespace caisson::python {
 using enum TokenKind;
 using D = Diagnoser;
 
-// ---- expressions and stars
-// -----------------------------------------------------------------------
+namespace {
+
+// CPython's test for a soft keyword is also true of every beginning of one.
+bool BeginsSoftKeyword(std::string_view word) {
+  for (const std::string_view keyword : {"_", "case", "match", "type"}) {
+    if (keyword.starts_with(word)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// ---- expressions and stars ---------------------------------------------------------------------
 
 D::Node* D::Expressions() {
   const std::size_t start = pos_;
@@ -49,7 +60,7 @@ D::Node* D::InvalidExpression() {
   // Not for a name before a string (a bad prefix) and not for soft keywords.
   bool excluded = Tok(kName) && Tok(kString);
   pos_ = start;
-  excluded = excluded || (Peek(kName) && tokens_[pos_].soft != SoftKeyword::kNo);
+  excluded = excluded || (Peek(kName) && BeginsSoftKeyword(TextOf(tokens_[pos_])));
   if (!excluded) {
     Node* a = Disjunction();
     Node* b = a != nullptr ? ExpressionWithoutInvalid() : nullptr;
@@ -136,6 +147,13 @@ D::Node* D::StarBitwiseOr() {
 
 D::Node* D::StarredExpression() {
   const std::size_t start = pos_;
+  if (explaining_ && Tok(kStar) && Expression() && Tok(kEqual)) {
+    if (Node* b = Expression()) {
+      return RaiseAt(Range(SpanOf(tokens_[start]), b->span),
+                     "cannot assign to iterable argument unpacking");
+    }
+  }
+  pos_ = start;
   Node* value = Tok(kStar) ? Expression() : nullptr;
   if (value != nullptr) return MakeWith(ExprKind::kStarred, start, {value});
   pos_ = start;
@@ -198,8 +216,7 @@ D::Node* D::InvalidNamedExpressionBody() {
                                       NameOf(a)));
 }
 
-// ---- operators
-// -----------------------------------------------------------------------------------
+// ---- operators ---------------------------------------------------------------------------------
 
 D::Node* D::Disjunction() { return Remember(Memo::kDisjunction, &D::DisjunctionBody); }
 

@@ -76,8 +76,7 @@ D::Node* D::ClosedPatternBody() {
                 &D::GroupPattern, &D::SequencePattern, &D::MappingPattern, &D::ClassPattern});
 }
 
-// ---- literals
-// ------------------------------------------------------------------------------------
+// ---- literals ----------------------------------------------------------------------------------
 
 D::Node* D::LiteralPattern() {
   const std::size_t start = pos_;
@@ -86,30 +85,34 @@ D::Node* D::LiteralPattern() {
   return TokAny({kNone, kTrue, kFalse}) ? Matched(start) : nullptr;
 }
 
-D::Node* D::Number() {
-  const std::size_t start = pos_;
-  return Tok(kNumber) ? Matched(start) : nullptr;
-}
-
 D::Node* D::SignedNumber() {
   const std::size_t start = pos_;
   Tok(kMinus);
-  if (Number()) return Matched(start);
+  if (Node* number = NumberToken()) return number;
   pos_ = start;
   return nullptr;
 }
 
+// A signed number, or a complex one, whose parts must be of the right kind.
 D::Node* D::NumberPattern() {
+  const auto is_imaginary = [](const Node* node) {
+    return node->constant == ConstantKind::kComplex;
+  };
   const std::size_t start = pos_;
-  if (!SignedNumber()) return nullptr;
+  Node* real = SignedNumber();
+  if (real == nullptr) return nullptr;
   if (!PeekAny({kPlus, kMinus})) return raised_ ? nullptr : Matched(start);
-  if (TokAny({kPlus, kMinus}) && Number()) return Matched(start);
-  pos_ = start;
-  return nullptr;
+  if (is_imaginary(real)) return RaiseAt(real->span, "real number required in complex literal");
+  Node* imaginary = TokAny({kPlus, kMinus}) ? NumberToken() : nullptr;
+  if (imaginary == nullptr) {
+    pos_ = start;
+    return nullptr;
+  }
+  if (is_imaginary(imaginary)) return Matched(start);
+  return RaiseAt(imaginary->span, "imaginary number required in complex literal");
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------
+// ---- names -------------------------------------------------------------------------------------
 
 D::Node* D::CaptureTarget() {
   const std::size_t start = pos_;
@@ -152,8 +155,7 @@ D::Node* D::ValuePattern() {
   return nullptr;
 }
 
-// ---- brackets
-// ------------------------------------------------------------------------------------
+// ---- brackets ----------------------------------------------------------------------------------
 
 D::Node* D::GroupPattern() {
   const std::size_t start = pos_;

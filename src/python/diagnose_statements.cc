@@ -100,8 +100,7 @@ D::Node* D::SimpleStatementBody() {
   }
 }
 
-// ---- assignments
-// ---------------------------------------------------------------------------------
+// ---- assignments -------------------------------------------------------------------------------
 
 D::Node* D::RightSide() { return First({&D::Yield, &D::StarExpressions}); }
 
@@ -207,8 +206,7 @@ D::Node* D::InvalidAssignment() {
                  fmt::format("'{}' is an illegal expression for augmented assignment", NameOf(a)));
 }
 
-// ---- other simple statements
-// ---------------------------------------------------------------------
+// ---- other simple statements -------------------------------------------------------------------
 
 D::Node* D::Return() {
   const std::size_t start = pos_;
@@ -256,8 +254,7 @@ D::Node* D::Assert() {
   return raised_ ? nullptr : Matched(start);
 }
 
-// ---- imports
-// -------------------------------------------------------------------------------------
+// ---- imports -----------------------------------------------------------------------------------
 
 D::Node* D::DottedName() {
   const std::size_t start = pos_;
@@ -325,8 +322,7 @@ D::Node* D::ImportFromTargets() {
   return nullptr;
 }
 
-// ---- type aliases
-// --------------------------------------------------------------------------------
+// ---- type aliases ------------------------------------------------------------------------------
 
 D::Node* D::TypeAlias() {
   const std::size_t start = pos_;

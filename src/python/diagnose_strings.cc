@@ -1,23 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/diagnose_core.h"
 #include "python/diagnose_memo.h"
+#include "python/literals.h"
 
 namespace caisson::python {
 
 using enum TokenKind;
 using D = Diagnoser;
 
+// Values of literals are worked out as soon as the literal is read, and may be what is wrong.
+
+D::Node* D::NumberToken() {
+  const std::size_t start = pos_;
+  if (!Tok(kNumber)) return nullptr;
+  const Token& token = tokens_[start];
+  Constant value{};
+  std::size_t digits = 0;
+  if (!DecodeNumber(TextOf(token), arena_, value, digits)) {
+    return RaiseAt({token.line, 0, token.end_line, 0}, TooManyDigits(digits));
+  }
+  Node* node = Make(ExprKind::kConstant, start);
+  node->constant = value.constant;
+  return node;
+}
+
+D::Node* D::StringToken() {
+  const std::size_t start = pos_;
+  if (!Tok(kString)) return nullptr;
+  const StringSpelling spelling = SplitString(TextOf(tokens_[start]));
+  if (const auto error = DecodeString(spelling, arena_, decoded_)) return RaiseHere(*error);
+  Node* node = Make(ExprKind::kConstant, start);
+  node->constant = spelling.bytes ? ConstantKind::kBytes : ConstantKind::kStr;
+  return node;
+}
+
 D::Node* D::Strings() { return Remember(Memo::kStrings, &D::StringsBody); }
 
 D::Node* D::StringsBody() {
   const std::size_t start = pos_;
   bool formatted = false;
+  bool bytes = false;
+  bool text = false;
   for (;;) {
-    if (Tok(kString)) continue;
-    if (!FString()) break;
-    formatted = true;
+    if (FString()) {
+      formatted = true;
+    } else if (Node* string = StringToken()) {
+      (string->constant == ConstantKind::kBytes ? bytes : text) = true;
+    } else {
+      break;
+    }
   }
   if (pos_ == start || raised_) return nullptr;
+  if (bytes && (text || formatted)) return RaiseHere(kMixedBytes);
   Node* node = Make(formatted ? ExprKind::kJoinedStr : ExprKind::kConstant, start);
   node->constant = ConstantKind::kStr;
   return node;
@@ -26,23 +60,46 @@ D::Node* D::StringsBody() {
 D::Node* D::FString() {
   const std::size_t start = pos_;
   if (!Tok(kFStringStart)) return nullptr;
-  Many(&D::FStringPiece, 0);
-  if (Tok(kFStringEnd)) return Matched(start);
-  pos_ = start;
-  return nullptr;
+  const std::string_view prefix = TextOf(Last());
+  const bool raw = (prefix[0] | 32) == 'r' || (prefix[1] | 32) == 'r';
+  std::vector<Node*> pieces = ManyNodes(&D::FStringPiece);
+  if (!Tok(kFStringEnd)) {
+    pos_ = start;
+    return nullptr;
+  }
+  for (const Node* piece : pieces) {
+    if (raw || piece->kind != ExprKind::kConstant) continue;
+    if (const auto error = DecodeStringBody(piece->id, arena_, decoded_)) return RaiseHere(*error);
+  }
+  return Matched(start);
 }
 
 D::Node* D::FStringPiece() {
   if (Node* field = ReplacementField()) return field;
+  return FStringText();
+}
+
+D::Node* D::FStringText() {
   const std::size_t start = pos_;
-  return Tok(kFStringMiddle) ? Matched(start) : nullptr;
+  if (!Tok(kFStringMiddle)) return nullptr;
+  Node* node = Make(ExprKind::kConstant, start);
+  node->constant = ConstantKind::kStr;
+  node->id = TextOf(Last());
+  return node;
 }
 
 D::Node* D::Conversion() {
   const std::size_t start = pos_;
-  if (Tok(kExclamation) && Tok(kName)) return Matched(start);
-  pos_ = start;
-  return nullptr;
+  if (!Tok(kExclamation) || !Tok(kName)) {
+    pos_ = start;
+    return nullptr;
+  }
+  const Token& mark = tokens_[start];
+  const Token& name = Last();
+  if (mark.line != name.line || mark.end_column != name.column) {
+    return RaiseAt(Range(SpanOf(mark), SpanOf(name)), kConversionPlace);
+  }
+  return Matched(start);
 }
 
 D::Node* D::FormatSpec() {
@@ -52,17 +109,20 @@ D::Node* D::FormatSpec() {
   return raised_ ? nullptr : Matched(start);
 }
 
-D::Node* D::FStringPieceOfSpec() {
-  const std::size_t start = pos_;
-  return Tok(kFStringMiddle) ? Matched(start) : ReplacementField();
-}
+D::Node* D::FStringPieceOfSpec() { return First({&D::FStringText, &D::ReplacementField}); }
 
 D::Node* D::ReplacementField() {
   const std::size_t start = pos_;
   if (!Peek(kLBrace)) return nullptr;
-  if (FieldStart(true, true)) {
+  if (FieldStart(true, false)) {
+    const std::size_t mark = pos_;
+    const bool converted = Conversion() != nullptr;
     Maybe(&D::FormatSpec);
-    if (Tok(kRBrace)) return Matched(start);
+    if (Tok(kRBrace)) {
+      const Token& name = tokens_[mark + (converted ? 1 : 0)];
+      if (!converted || IsConversion(TextOf(name))) return Matched(start);
+      return RaiseAtToken(name, BadConversion(TextOf(name)));
+    }
   }
   pos_ = start;
   if (explaining_) InvalidReplacementField();

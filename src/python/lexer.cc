@@ -89,7 +89,7 @@ class Lexer {
   std::uint32_t Offset(const char* at) const { return static_cast<std::uint32_t>(at - begin_); }
   bool AtEnd(const char* at) const { return at == end_; }
 
-  // ---- emitting ----
+  // ---- emitting --------------------------------------------------------------------------------
 
   Token& Push(TokenKind kind, const char* begin, const char* end) {
     return tokens_.emplace_back(Token{kind, SoftKeyword::kNo, false, Offset(begin), Offset(end),
@@ -115,11 +115,12 @@ class Lexer {
     ++line_;
   }
 
-  // ---- errors ----
+  // ---- errors ----------------------------------------------------------------------------------
 
   void End(SyntaxError::Type type, std::string message, SourceSpan span, bool raised) {
     Push(TokenKind::kError, cur_, cur_);
-    error_ = {{type, std::move(message), span}, raised, false};
+    error_ = {
+        {type, std::move(message), span}, raised && fstrings_.empty(), false, !fstrings_.empty()};
     done_ = true;
   }
 
@@ -144,15 +145,13 @@ class Lexer {
     error_.at_end_of_input = true;
   }
 
-  // ---- lines and indentation ----
+  // ---- lines and indentation -------------------------------------------------------------------
 
   // At a backslash that was read: takes the line end after it. False when an error was emitted.
   bool ContinueLine() {
     if (*cur_ != '\n' || AtEnd(cur_)) {
-      // CPython's own place lies one byte past the backslash, counted from the line's start.
-      const std::uint32_t column = Column(cur_);
       Leave(SyntaxError::Type::kSyntax, "unexpected character after line continuation character",
-            column > 0 ? column - 1 : 0);
+            Column(cur_));
       return false;
     }
     ++cur_;
@@ -223,10 +222,11 @@ class Lexer {
     Leave(SyntaxError::Type::kTab, "inconsistent use of tabs and spaces in indentation", 0);
   }
 
-  void LexNewline() {
-    const char* at = cur_++;
+  // A comment before the line end belongs to the token.
+  void LexNewline(const char* start) {
     at_line_start_ = true;
-    if (!blank_line_ && brackets_.empty()) Push(TokenKind::kNewline, at, at);
+    if (!blank_line_ && brackets_.empty()) Push(TokenKind::kNewline, start, cur_);
+    ++cur_;
     blank_line_ = false;
     NextLine();
   }
@@ -237,21 +237,21 @@ class Lexer {
     done_ = true;
   }
 
-  // ---- tokens outside f-string text ----
+  // ---- tokens outside f-string text ------------------------------------------------------------
 
   void LexToken() {
     while (*cur_ == ' ' || *cur_ == '\t' || *cur_ == '\f') ++cur_;
+    const char* token_start = cur_;
     if (*cur_ == '#') {
       cur_ = static_cast<const char*>(std::memchr(cur_, '\n', end_ - cur_));
     }
     const char c = *cur_;
+    if (c == '\n' && !AtEnd(cur_)) return LexNewline(token_start);
     if ((kClasses[static_cast<unsigned char>(c)] & kIdentifierStart) != 0) return LexWord();
     if (IsDigit(c)) return LexNumber();
     switch (c) {
       case '\0':
         return LexEnd();
-      case '\n':
-        return LexNewline();
       case '\\':
         ++cur_;
         ContinueLine();
@@ -317,7 +317,7 @@ class Lexer {
     Raise(fmt::format("invalid character '{}' (U+{:04X})", up_to.substr(last), code));
   }
 
-  // ---- numbers ----
+  // ---- numbers ---------------------------------------------------------------------------------
 
   void LexNumber() {
     const char* start = cur_;
@@ -444,7 +444,7 @@ class Lexer {
     }
   }
 
-  // ---- strings ----
+  // ---- strings ---------------------------------------------------------------------------------
 
   // cur_ is at the first quote of a string or f-string; returns 1 or 3 and moves past the quotes.
   // An empty string in single quotes has its closing quote left.
@@ -603,7 +603,7 @@ class Lexer {
             f.start_line, f.start_line_start, f.start + 1);
   }
 
-  // ---- operators ----
+  // ---- operators -------------------------------------------------------------------------------
 
   void LexOperator() {
     const char* start = cur_;

@@ -18,10 +18,12 @@ namespace caisson::python {
 struct LexError {
   SyntaxError error;
   // CPython raises some errors while it tokenizes and leaves others to the parser, which notices
-  // them only when it asks for that very token. Only the former override an earlier parser error.
+  // them only when it asks for that very token. Only the former override an earlier parser error,
+  // and not when they lie inside an f-string.
   bool raised_by_lexer = true;
   // The text ended inside brackets or after a line continuation.
   bool at_end_of_input = false;
+  bool in_fstring = false;
 };
 
 struct OpenBracket {

@@ -29,11 +29,26 @@ struct StringSpelling {
 };
 StringSpelling SplitString(std::string_view token);
 
+// The messages of literals that have no value.
+std::string TooManyDigits(std::size_t digits);
+inline constexpr const char* kBytesNotAscii = "bytes can only contain ASCII literal characters";
+inline constexpr const char* kMixedBytes = "cannot mix bytes and nonbytes literals";
+
+// Conversions of replacement fields ("!r").
+inline bool IsConversion(std::string_view name) {
+  return name == "s" || name == "r" || name == "a";
+}
+std::string BadConversion(std::string_view name);
+inline constexpr const char* kConversionPlace =
+    "f-string: conversion type must come right after the exclamation mark";
+
 // What is wrong with an escape, as CPython words it ("(unicode error) 'unicodeescape' codec ...").
 using EscapeError = std::optional<std::string>;
 
 // `body` of a str literal to its value (WTF-8), of a bytes literal to its bytes. A `body` without
 // escapes is returned as it is.
+// `DecodeString` does either for a string token, raw or not.
+EscapeError DecodeString(const StringSpelling& spelling, Arena& arena, std::string_view& out);
 EscapeError DecodeStringBody(std::string_view body, Arena& arena, std::string_view& out);
 EscapeError DecodeBytesBody(std::string_view body, Arena& arena, std::string_view& out);
 

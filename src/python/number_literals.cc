@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -125,6 +127,14 @@ void SetFloat(std::string_view text, Constant& out) {
 }
 
 }  // namespace
+
+std::string TooManyDigits(std::size_t digits) {
+  return fmt::format(
+      "Exceeds the limit ({} digits) for integer string conversion: value has {} digits; use "
+      "sys.set_int_max_str_digits() to increase the limit - Consider hexadecimal for huge integer "
+      "literals to avoid decimal conversion limits.",
+      kMaxDecimalDigits, digits);
+}
 
 bool DecodeNumber(std::string_view spelling, Arena& arena, Constant& out, std::size_t& digits) {
   std::string plain;

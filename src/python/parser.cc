@@ -33,7 +33,9 @@ SyntaxError TooDeep() {
 }
 
 SyntaxError ToError(std::string_view text, const LexResult& lexed, const Parser& parser) {
-  if (parser.has_error()) return PreferLexError(parser.error(), lexed, parser.failure());
+  if (parser.has_error() && parser.error().type == SyntaxError::Type::kTooDeep) {
+    return parser.error();
+  }
   return Diagnose(text, lexed, parser.failure());
 }
 

@@ -45,7 +45,7 @@ class Parser {
   template <typename T>
   friend class ListBuilder;
 
-  // ---- tokens ----
+  // ---- tokens ----------------------------------------------------------------------------------
 
   bool At(TokenKind kind) const { return t_->kind == kind; }
   bool AtSoft(SoftKeyword soft) const { return t_->soft == soft && t_->kind == TokenKind::kName; }
@@ -75,7 +75,7 @@ class Parser {
   State Mark() const { return {t_, scratch_.size()}; }
   void Rewind(const State& state);
 
-  // ---- positions and nodes ----
+  // ---- positions and nodes ---------------------------------------------------------------------
 
   static SourceSpan SpanOf(const Token& token) {
     return {token.line, token.column, token.end_line, token.end_column};
@@ -102,7 +102,7 @@ class Parser {
   Expr* MakeConstant(const Token& token, ConstantKind kind);
   Expr* Nowhere();  // what a failed function returns
 
-  // ---- statements (parser_statements.cc, parser_compound.cc) ----
+  // ---- statements (parser_statements.cc, parser_compound.cc) -----------------------------------
 
   List<Stmt*> ParseBlock();
   List<Stmt*> ParseStatements(TokenKind end);
@@ -145,7 +145,7 @@ class Parser {
   Expr* ParseMatchSubject();
   MatchCase* ParseCase();
 
-  // ---- patterns (parser_patterns.cc) ----
+  // ---- patterns (parser_patterns.cc) -----------------------------------------------------------
 
   Pattern* ParsePatterns();
   Pattern* ParseMaybeStarPattern();
@@ -168,7 +168,7 @@ class Parser {
   Expr* ParseMappingKey();
   std::string_view ParseCaptureName();
 
-  // ---- expressions (parser_expressions.cc) ----
+  // ---- expressions (parser_expressions.cc) -----------------------------------------------------
 
   Expr* ParseStarExpressions();
   Expr* ParseStarExpression();
@@ -189,7 +189,7 @@ class Parser {
   Expr* ParseStarred(Expr* (Parser::*value)());
   Expr* MakeTuple(const Token* first, List<Expr*> elts);
 
-  // ---- targets ----
+  // ---- targets ---------------------------------------------------------------------------------
 
   static bool IsSingleTarget(const Expr* expr);
   static bool IsStarTarget(const Expr* expr);
@@ -199,7 +199,7 @@ class Parser {
   Expr* ParseTarget();
   Expr* CheckTarget(Expr* target);
 
-  // ---- primaries and atoms (parser_primaries.cc) ----
+  // ---- primaries and atoms (parser_primaries.cc) -----------------------------------------------
 
   Expr* ParseAwaitPrimary();
   Expr* ParsePrimary();
@@ -222,7 +222,7 @@ class Parser {
   Arguments* ParseParameters(TokenKind end, bool annotated);
   Arg* ParseParameter(bool annotated, bool star_annotation);
 
-  // ---- strings (parser_strings.cc) ----
+  // ---- strings (parser_strings.cc) -------------------------------------------------------------
 
   Expr* ParseStrings();
   Expr* ParsePlainString();

@@ -72,7 +72,7 @@ bool StartsExpression(TokenKind kind) {
 
 }  // namespace
 
-// ---- tuples and stars ------------------------------------------------------------------------
+// ---- tuples and stars --------------------------------------------------------------------------
 
 Expr* Parser::MakeTuple(const Token* first, List<Expr*> elts) {
   Tuple* tuple = Make<Tuple>(SpanFrom(first));

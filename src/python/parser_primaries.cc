@@ -3,8 +3,6 @@
 #include "python/literals.h"
 #include "python/parser_core.h"
 
-#include <fmt/format.h>
-
 namespace caisson::python {
 
 using enum TokenKind;
@@ -184,13 +182,7 @@ Expr* Parser::ParseNumber() {
   std::size_t digits = 0;
   if (!DecodeNumber(Text(token), arena_, *constant, digits)) {
     // CPython gives the line only, "to avoid a wall of 1000s of digits".
-    FailWith(
-        SyntaxError::Type::kSyntax,
-        fmt::format("Exceeds the limit ({} digits) for integer string conversion: value has {} "
-                    "digits; use sys.set_int_max_str_digits() to increase the limit - Consider "
-                    "hexadecimal for huge integer literals to avoid decimal conversion limits.",
-                    kMaxDecimalDigits, digits),
-        {token.line, 0, token.end_line, 0});
+    FailWith(SyntaxError::Type::kSyntax, TooManyDigits(digits), {token.line, 0, token.end_line, 0});
   }
   return constant;
 }

@@ -303,8 +303,7 @@ List<Alias*> Parser::ParseImportedNames() {
   return names.Finish();
 }
 
-// ---- type aliases and type parameters
-// ------------------------------------------------------------
+// ---- type aliases and type parameters ----------------------------------------------------------
 
 Stmt* Parser::ParseTypeAlias() {
   const Token* first = t_++;

@@ -2,8 +2,6 @@
 // String literals, f-strings and their implicit concatenation. What CPython 3.12 does with the
 // pieces of an f-string (which empty ones stay, where they lie, that a debug text is decoded once
 // more, that a raw f-string's format spec is not raw) is part of the AST and reproduced here.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "python/literals.h"
@@ -49,19 +47,9 @@ Expr* Parser::ParsePlainString() {
   Constant* constant = Make<Constant>(SpanOf(token));
   constant->constant = spelling.bytes ? ConstantKind::kBytes : ConstantKind::kStr;
   constant->unicode_prefix = spelling.unicode;
-  if (spelling.bytes && std::any_of(spelling.body.begin(), spelling.body.end(),
-                                    [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
-    FailWith(SyntaxError::Type::kSyntax, "bytes can only contain ASCII literal characters",
-             SpanOf(token));
+  if (const auto error = DecodeString(spelling, arena_, constant->text)) {
+    FailWith(SyntaxError::Type::kSyntax, *error, SpanOf(token));
   }
-  if (spelling.raw) {
-    constant->text = spelling.body;
-    return constant;
-  }
-  const EscapeError error = spelling.bytes
-                                ? DecodeBytesBody(spelling.body, arena_, constant->text)
-                                : DecodeStringBody(spelling.body, arena_, constant->text);
-  if (error) FailWith(SyntaxError::Type::kSyntax, *error, SpanOf(token));
   return constant;
 }
 
@@ -143,17 +131,12 @@ int Parser::ParseConversion() {
   }
   const Token& name = *t_;
   if (mark.line != name.line || mark.end_column != name.column) {
-    FailWith(SyntaxError::Type::kSyntax,
-             "f-string: conversion type must come right after the exclamation mark",
-             Between(mark, name));
+    FailWith(SyntaxError::Type::kSyntax, kConversionPlace, Between(mark, name));
     return -1;
   }
   const std::string_view text = Identifier(name);
-  if (text != "s" && text != "r" && text != "a") {
-    FailWith(
-        SyntaxError::Type::kSyntax,
-        fmt::format("f-string: invalid conversion character '{}': expected 's', 'r', or 'a'", text),
-        SpanOf(name));
+  if (!IsConversion(text)) {
+    FailWith(SyntaxError::Type::kSyntax, BadConversion(text), SpanOf(name));
     return -1;
   }
   ++t_;
@@ -198,7 +181,7 @@ Expr* Parser::Concatenate(const Token* first, List<Expr*> parts) {
     }
   }
   if (bytes && (text || formatted)) {
-    FailWith(SyntaxError::Type::kSyntax, "cannot mix bytes and nonbytes literals", SpanOf(*t_));
+    FailWith(SyntaxError::Type::kSyntax, kMixedBytes, SpanOf(*t_));
     return Nowhere();
   }
   if (parts.size() == 1 && !formatted) return parts[0];

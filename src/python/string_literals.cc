@@ -55,6 +55,13 @@ unsigned TakeOctal(std::string_view body, std::size_t& at) {
   return value;
 }
 
+std::size_t FindNonAscii(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (static_cast<unsigned char>(text[i]) >= 0x80) return i;
+  }
+  return std::string_view::npos;
+}
+
 class StringDecoder {
  public:
   explicit StringDecoder(std::string_view body) : body_(body) { out_.reserve(body.size()); }
@@ -197,6 +204,21 @@ StringSpelling SplitString(std::string_view token) {
       token.size() >= 6 && token[1] == token[0] && token[2] == token[0] ? 3 : 1;
   out.body = token.substr(size, token.size() - 2 * size);
   return out;
+}
+
+std::string BadConversion(std::string_view name) {
+  return fmt::format("f-string: invalid conversion character '{}': expected 's', 'r', or 'a'",
+                     name);
+}
+
+EscapeError DecodeString(const StringSpelling& spelling, Arena& arena, std::string_view& out) {
+  if (spelling.bytes && FindNonAscii(spelling.body) != std::string_view::npos) {
+    return kBytesNotAscii;
+  }
+  out = spelling.body;
+  if (spelling.raw) return std::nullopt;
+  return spelling.bytes ? DecodeBytesBody(spelling.body, arena, out)
+                        : DecodeStringBody(spelling.body, arena, out);
 }
 
 EscapeError DecodeStringBody(std::string_view body, Arena& arena, std::string_view& out) {

@@ -24,7 +24,7 @@ bool Contains(std::span<const UnicodeRange> ranges, char32_t c) {
   return after != ranges.data() && after[-1].last >= c;
 }
 
-// ---- algorithmic names -----------------------------------------------------------------------
+// ---- algorithmic names -------------------------------------------------------------------------
 
 constexpr std::string_view kHangulPrefix = "HANGUL SYLLABLE ";
 constexpr std::string_view kIdeographPrefix = "CJK UNIFIED IDEOGRAPH-";
@@ -72,7 +72,7 @@ std::optional<char32_t> IdeographByName(std::string_view digits) {
   return code;
 }
 
-// ---- tabulated names -------------------------------------------------------------------------
+// ---- tabulated names ---------------------------------------------------------------------------
 
 constexpr std::size_t kLongestName = 255;
 
