@@ -103,6 +103,33 @@ def call_unguarded(fields, state, config):
     return 0, value
 
 
+def prove(n):
+    """How many frames of a recursion still hold what they held before the collections below them."""
+    a = [n]
+    b = str(n)
+    c = {n: b}
+    d = (n, b)
+    e = n * 0.5
+    f = "x" + b
+    g = [a, b]
+    h = [c, d]
+    i = (e, f)
+    below = 0
+    if n:
+        below = prove(n - 1)
+    else:
+        collect()
+    if n % 7 == 0:
+        collect()
+    held = a == [n] and b == str(n) and c[n] == b and d[1] == b and e == n * 0.5
+    held = held and f == "x" + b and g[0][0] == n and h[0][n] == b and i[1] == f
+    return below + (1 if held else 0)
+
+
+def prove_collector(n):
+    return 0, prove(n)
+
+
 def load(source):
     return guarded(load_unguarded, source)
 
@@ -116,6 +143,10 @@ IMPORT_HOOK = """
 def refuse_import(name, *_):
     raise ImportError("no module named '%s': code bodies cannot import" % name)
 """
+
+
+def check(n):
+    return guarded(prove_collector, n)
 
 
 def probe(snippet):
@@ -134,4 +165,4 @@ if host.call("mode", "") == "restricted":
 else:
     builtins.probe = probe
 gc.collect()
-host.call("ready", "%d %d %d" % (id(load), id(call), id(builtins)))
+host.call("ready", "%d %d %d %d" % (id(load), id(call), id(check), id(builtins)))

@@ -13,6 +13,7 @@
 #include "isolate/micropython/builtins.h"
 #include "isolate/micropython/guest_memory.h"
 #include "isolate/micropython/harness_source.h"
+#include "isolate/micropython/heap.h"
 #include "isolate/micropython/layout.h"
 #include "isolate/micropython/object_reader.h"
 #include "wasm/binary.h"
@@ -24,7 +25,7 @@ namespace caisson::isolate {
 namespace {
 
 // Part of the cache's key: raise it when the image is made in another way.
-constexpr int kImageVersion = 1;
+constexpr int kImageVersion = 2;
 
 // The interpreter raises RuntimeError when its C stack holds kStackLimitBytes; a plain Python call
 // takes about 640 of them. Below the limit there is room for what does not check.
@@ -152,19 +153,6 @@ Result<void> CutBuiltins(const GuestMemory& memory, std::uint32_t module) {
   return {};
 }
 
-// The byte behind the last block that the allocation table shows in use.
-std::uint64_t UsedEnd(const GuestMemory& memory) {
-  const std::uint32_t table = memory.Word(layout::kTableStart);
-  for (std::uint32_t i = memory.Word(layout::kTableBytes); i-- > 0;) {
-    const auto entry = memory.Read<std::uint8_t>(table + i);
-    if (entry == 0) continue;
-    std::uint32_t block = 4 * i + 3;
-    while ((entry >> (2 * (block % 4)) & 3u) == 0) --block;
-    return memory.Word(layout::kPoolStart) + (std::uint64_t{block} + 1) * layout::kBlockBytes;
-  }
-  return memory.Word(layout::kPoolStart);
-}
-
 std::uint64_t PageUp(std::uint64_t address) { return (address + 4095) / 4096 * 4096; }
 
 // Checks the words of the layout that the rest relies on.
@@ -214,8 +202,8 @@ Result<BootImage> Boot(wasm::Engine& engine, std::string_view artifact, std::uin
   CAISSON_TRY(RunToReady(engine, artifact, starting));
 
   BootImage image;
-  if (std::sscanf(starting.ready.c_str(), "%u %u %u", &image.load, &image.call, &image.builtins) !=
-      3) {
+  if (std::sscanf(starting.ready.c_str(), "%u %u %u %u", &image.load, &image.call, &image.check,
+                  &image.builtins) != 4) {
     return Unexpected("the harness gave no addresses");
   }
   const GuestMemory memory(reinterpret_cast<std::uint8_t*>(starting.memory.data()),
@@ -229,7 +217,7 @@ Result<BootImage> Boot(wasm::Engine& engine, std::string_view artifact, std::uin
   memory.Write(layout::kStackTop, static_cast<std::uint32_t>(stack_top));
   memory.Write(layout::kStackLimit, kStackLimitBytes);
 
-  const std::uint64_t used = UsedEnd(memory);
+  const std::uint64_t used = HeapUsedEnd(memory);
   memory.Write(layout::kLastUsedBlock,
                static_cast<std::uint32_t>(
                    (used - memory.Word(layout::kPoolStart)) / layout::kBlockBytes - 1));

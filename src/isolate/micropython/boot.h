@@ -20,6 +20,7 @@ struct BootImage {
   std::uint64_t memory_bytes = 0;
   std::uint32_t load = 0;  // function objects of the harness
   std::uint32_t call = 0;
+  std::uint32_t check = 0;
   std::uint32_t builtins = 0;  // the module object
   std::uint32_t stack_pointer = 0;
 };

@@ -424,6 +424,40 @@ TEST(MicroPython, HeapExhaustionIsAMemoryFaultOfTheHeap) {
   }
 }
 
+TEST(MicroPython, RunningOutOfFuelInAFullHeapSaysSo) {
+  const Outcome outcome = Call(Body("x = [0]\nwhile True:\n    x = [x, 1.5]"));
+  EXPECT_EQ(outcome.fault, Fault::kFuel) << Show(outcome);
+  EXPECT_NE(outcome.message.find("nearly full"), std::string::npos) << outcome.message;
+}
+
+TEST(MicroPython, WhatIsPrintedIsKeptToALimitAndTheRestIsCounted) {
+  Limits limits;
+  limits.stdout_bytes = 10;
+  const Outcome outcome =
+      CallOn(OpenExecutor(), Body("print('hello')\nprint('x' * 100)\nreturn {}"), "{}", limits);
+  EXPECT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome.stdout_text, "hello\nxxxx");
+  EXPECT_EQ(outcome.stdout_dropped, 97u);
+}
+
+TEST(MicroPython, AGuestThatCallsTheHostOrExitsIsAnArtifactFault) {
+  EXPECT_EQ(
+      CallOn(OpenExecutor(), Body("import host\nhost.call('r', '{}')\nreturn {}"), "{}").fault,
+      Fault::kArtifact);
+  EXPECT_EQ(Show(CallOn(OpenExecutor(),
+                        Body("import machine\nmachine.mem32[0x10740] = 0\n"
+                             "x = [1, 2, 3] * 1000\nreturn {'x': x}"),
+                        "{}"))
+                .empty(),
+            false);
+  EXPECT_EQ(Eval("return {'a': 1}"), R"({"a":1})");
+}
+
+TEST(MicroPython, AMessageThatIsNoUnicodeIsMadeValid) {
+  const Outcome outcome = Call(Body("raise ValueError('a' + chr(0xd800) + 'b')"));
+  EXPECT_EQ(outcome.message, "a\uFFFD\uFFFD\uFFFDb");
+}
+
 TEST(MicroPython, AMemoryErrorThatIsCaughtIsTheBodysOwnAffair) {
   EXPECT_EQ(Eval("try:\n    x = bytearray(1 << 28)\nexcept MemoryError:\n    return {'caught': "
                  "True}\nreturn {}"),

@@ -5,7 +5,7 @@
 //   micropython_bench [seconds of the throughput part, default 3]
 
 #include <fmt/format.h>
-#include <malloc.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,6 +71,12 @@ long ResidentKiB() {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+double ProcessCpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
 Job TrivialJob() {
   Job job;
   job.source = kTrivial;
@@ -126,6 +132,7 @@ void Sizes(Runtime& runtime) {
 void Throughput(Executor& executor, double seconds) {
   const EncodedJob encoded = *Encode(TrivialJob());
   const long before = ResidentKiB();
+  const double cpu = ProcessCpuSeconds();
   const Clock::time_point begin = Clock::now();
   std::uint64_t calls = 0;
   while (Microseconds(Clock::now() - begin) < seconds * 1e6) {
@@ -133,8 +140,11 @@ void Throughput(Executor& executor, double seconds) {
     calls += 100;
   }
   const double took = Microseconds(Clock::now() - begin) / 1e6;
-  fmt::print("\"calls_per_second\":{:.0f},\n\"resident_growth_kib\":{},\n\"resident_kib\":{}\n",
-             static_cast<double>(calls) / took, ResidentKiB() - before, ResidentKiB());
+  const double cpu_each = (ProcessCpuSeconds() - cpu) * 1e6 / static_cast<double>(calls);
+  fmt::print("\"calls_per_second\":{:.0f},\n\"cpu_us_per_call\":{:.1f},\n",
+             static_cast<double>(calls) / took, cpu_each);
+  fmt::print("\"resident_growth_kib\":{},\n\"resident_kib\":{}\n", ResidentKiB() - before,
+             ResidentKiB());
 }
 
 int Main(double seconds) {
@@ -149,7 +159,7 @@ int Main(double seconds) {
   Executor& executor = **made;
   LocalRuntime runtime(*std::move(made));
   fmt::print("{{\"create_us\":{:.0f},\n", Microseconds(Clock::now() - begin));
-  if (std::getenv("SIZES_ONLY") == nullptr) Latency(executor, runtime);
+  Latency(executor, runtime);
   Sizes(runtime);
   Throughput(executor, seconds);
   fmt::print("}}\n");

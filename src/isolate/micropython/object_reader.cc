@@ -70,26 +70,6 @@ std::optional<std::string> Decimal(const GuestMemory& memory, std::uint32_t obje
   return (memory.Word(object + 4) & 1u) != 0 ? "-" + text : text;
 }
 
-// Length of a UTF-8 sequence that encodes a scalar value at the start of `text`; 0 when bad.
-std::size_t SequenceLength(std::string_view text) {
-  const auto at = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const auto tail = [&](std::size_t i) { return i < text.size() && (at(i) & 0xc0) == 0x80; };
-  const std::uint8_t first = at(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return tail(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (first == 0xe0 && at(1) < 0xa0) return 0;
-    return first == 0xed && at(1) >= 0xa0 ? 0 : 3;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if (first == 0xf0 && at(1) < 0x90) return 0;
-    return first == 0xf4 && at(1) >= 0x90 ? 0 : 4;
-  }
-  return 0;
-}
-
 class Reader {
  public:
   Reader(const GuestMemory& memory, const ReadLimits& limits) : memory_(memory), limits_(limits) {}
@@ -208,7 +188,7 @@ class Reader {
         continue;
       }
       if (c >= 0x80) {
-        const std::size_t length = SequenceLength(text.substr(at));
+        const std::size_t length = Utf8SequenceLength(text.substr(at));
         if (length == 0)
           return Refuse(
               "text that is no valid Unicode (a lone surrogate, or bytes "
@@ -347,6 +327,25 @@ class Reader {
 std::expected<std::string, ReadFault> ReadJson(const GuestMemory& memory, std::uint32_t object,
                                                const ReadLimits& limits) {
   return Reader(memory, limits).Read(object);
+}
+
+std::size_t Utf8SequenceLength(std::string_view text) {
+  const auto at = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const auto tail = [&](std::size_t i) { return i < text.size() && (at(i) & 0xc0) == 0x80; };
+  const std::uint8_t first = at(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return tail(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    if (!tail(1) || !tail(2)) return 0;
+    if (first == 0xe0 && at(1) < 0xa0) return 0;
+    return first == 0xed && at(1) >= 0xa0 ? 0 : 3;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    if (!tail(1) || !tail(2) || !tail(3)) return 0;
+    if (first == 0xf0 && at(1) < 0x90) return 0;
+    return first == 0xf4 && at(1) >= 0x90 ? 0 : 4;
+  }
+  return 0;
 }
 
 std::optional<std::int32_t> SmallInt(std::uint32_t object) {

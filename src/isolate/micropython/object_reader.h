@@ -44,4 +44,8 @@ std::string TypeName(const GuestMemory& memory, std::uint32_t object);
 // The text of an interned string by its number; empty when there is none.
 std::string_view QstrText(const GuestMemory& memory, std::uint32_t qstr);
 
+// Length of the UTF-8 sequence of a scalar value at the start of `text`, which is not empty; 0 when
+// there is none.
+std::size_t Utf8SequenceLength(std::string_view text);
+
 }  // namespace caisson::isolate

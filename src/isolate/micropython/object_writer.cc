@@ -51,7 +51,10 @@ ObjectWriter::ObjectWriter(const GuestMemory& memory)
       table_(memory.Word(layout::kTableStart)),
       pool_(memory.Word(layout::kPoolStart)),
       blocks_(std::uint64_t{memory.Word(layout::kTableBytes)} * 4),
-      next_(std::uint64_t{memory.Word(layout::kLastUsedBlock)} + 1) {}
+      next_(std::uint64_t{memory.Word(layout::kLastUsedBlock)} + 1) {
+  // The guest has had its hands on these words: what points outside is no heap at all.
+  if (!memory.Holds(table_, blocks_ / 4)) blocks_ = 0;
+}
 
 void ObjectWriter::Commit() const {
   memory_.Write(layout::kLastUsedBlock, static_cast<std::uint32_t>(next_ - 1));
@@ -61,10 +64,13 @@ void ObjectWriter::Commit() const {
 
 std::optional<std::uint32_t> ObjectWriter::Allocate(std::uint64_t bytes) {
   const std::uint64_t count = std::max<std::uint64_t>(1, (bytes + kBlockBytes - 1) / kBlockBytes);
-  // The table's last byte may stand for blocks that the heap no longer has.
   if (count > blocks_ || next_ > blocks_ - count) return std::nullopt;
   const std::uint64_t address = pool_ + next_ * kBlockBytes;
-  if (address + count * kBlockBytes > memory_.Word(layout::kPoolEnd)) return std::nullopt;
+  const std::uint64_t size = count * kBlockBytes;
+  // The table's last byte may stand for blocks that the heap no longer has.
+  if (address + size > memory_.Word(layout::kPoolEnd) || !memory_.Holds(address, size)) {
+    return std::nullopt;
+  }
   std::uint8_t* const table = memory_.data() + table_;
   const auto mark = [table](std::uint64_t block, std::uint8_t kind) {
     std::uint8_t& entry = table[block / 4];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolate/micropython/report.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -32,10 +33,21 @@ Fault FaultOf(std::int32_t kind, std::string_view type) {
   }
 }
 
+// The guest can make texts that are no UTF-8, and a cut may end inside a character.
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = Utf8SequenceLength(text.substr(at));
+    valid += length == 0 ? "\uFFFD" : text.substr(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+  return valid;
+}
+
 std::string TextItem(const GuestMemory& memory, std::uint32_t report, std::uint32_t index) {
   const std::optional<std::uint32_t> item = TupleItem(memory, report, index);
   const std::optional<std::string_view> text = item ? Text(memory, *item) : std::nullopt;
-  return text ? std::string(text->substr(0, kMaxText)) : "";
+  return text ? ValidUtf8(text->substr(0, kMaxText)) : "";
 }
 
 // `File "workflow", line 3, in name`, with or without the name.
@@ -48,7 +60,7 @@ std::optional<TracebackFrame> ParseFrame(std::string_view line) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), frame.line);
   if (error != std::errc()) return std::nullopt;
   line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-  if (line.starts_with(kIn)) frame.function = line.substr(kIn.size());
+  if (line.starts_with(kIn)) frame.function = ValidUtf8(line.substr(kIn.size()));
   return frame;
 }
 

@@ -33,8 +33,8 @@ wasm_trap_t* RefuseHostCall(void*, wasmtime_caller_t*, wasmtime_val_raw_t*, std:
 
 // The note: one line of numbers, then one line per word of the tail.
 std::string NoteOf(const BootImage& image) {
-  std::string note = fmt::format("{} {} {} {} {}\n", image.memory_bytes, image.load, image.call,
-                                 image.builtins, image.stack_pointer);
+  std::string note = fmt::format("{} {} {} {} {} {}\n", image.memory_bytes, image.load, image.call,
+                                 image.check, image.builtins, image.stack_pointer);
   for (const auto& [address, word] : image.tail) note += fmt::format("{} {}\n", address, word);
   return note;
 }
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Snapshot>> Snapshot::Make(wasm::Engine& engine,
 
 Result<void> Snapshot::Adopt(wasm::Engine& engine, wasm::CachedModule cached) {
   const std::optional<std::vector<std::uint64_t>> note = Numbers(cached.note);
-  if (!note || note->size() < 5 || note->size() % 2 != 1) {
+  if (!note || note->size() < 6 || note->size() % 2 != 0) {
     return Fail(errors::kWasmEngine,
                 "A snapshot in the module cache has a note of another form; "
                 "remove the cache directory.");
@@ -98,9 +98,10 @@ Result<void> Snapshot::Adopt(wasm::Engine& engine, wasm::CachedModule cached) {
   memory_bytes_ = (*note)[0];
   load_ = static_cast<std::uint32_t>((*note)[1]);
   call_ = static_cast<std::uint32_t>((*note)[2]);
-  builtins_ = static_cast<std::uint32_t>((*note)[3]);
-  stack_pointer_ = static_cast<std::uint32_t>((*note)[4]);
-  for (std::size_t i = 5; i < note->size(); i += 2) {
+  check_ = static_cast<std::uint32_t>((*note)[3]);
+  builtins_ = static_cast<std::uint32_t>((*note)[4]);
+  stack_pointer_ = static_cast<std::uint32_t>((*note)[5]);
+  for (std::size_t i = 6; i < note->size(); i += 2) {
     tail_.emplace_back(static_cast<std::uint32_t>((*note)[i]),
                        static_cast<std::uint32_t>((*note)[i + 1]));
   }

@@ -45,6 +45,7 @@ class Snapshot {
   std::uint64_t memory_bytes() const { return memory_bytes_; }  // of an instance at its start
   std::uint32_t load_function() const { return load_; }
   std::uint32_t call_function() const { return call_; }
+  std::uint32_t check_function() const { return check_; }
   std::uint32_t stack_pointer() const { return stack_pointer_; }
   std::uint32_t builtins_module() const { return builtins_; }
   bool compiled_now() const { return compiled_; }
@@ -61,6 +62,7 @@ class Snapshot {
   std::uint64_t memory_bytes_ = 0;
   std::uint32_t load_ = 0;
   std::uint32_t call_ = 0;
+  std::uint32_t check_ = 0;
   std::uint32_t builtins_ = 0;
   std::uint32_t stack_pointer_ = 0;
   bool compiled_ = false;

@@ -12,7 +12,7 @@
 
 namespace caisson::isolate {
 
-// With heaps of 1, 8 and 32 MiB. Ends the program when it cannot be made.
+// With heaps of 1 and 8 MiB. Ends the program when it cannot be made.
 Executor& TestExecutor();
 // One for the artifact's probes: nothing is cut down.
 Executor& OpenExecutor();

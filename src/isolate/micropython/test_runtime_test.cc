@@ -19,7 +19,7 @@ std::unique_ptr<Executor> Make(const MicroPythonOptions& options) {
 
 MicroPythonOptions TestOptions() {
   MicroPythonOptions options;
-  options.heap_sizes = {1u << 20, 8u << 20, 32u << 20};
+  options.heap_sizes = {1u << 20, 8u << 20};
   options.cache_dir = CAISSON_BINARY_DIR "/test-cache";
   return options;
 }
