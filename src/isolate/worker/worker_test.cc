@@ -25,6 +25,7 @@
 #include "errors/isolate.h"
 #include "errors/jail.h"
 #include "errors/wasm.h"
+#include "isolate/micropython/executor.h"
 #include "isolate/worker/frame.h"
 #include "jail/spawn.h"
 
@@ -126,6 +127,11 @@ Result<std::unique_ptr<Executor>> MakeExecutor(const WorkerCommand& command) {
   if (how == "die") ::_exit(5);
   if (how == "hang") std::this_thread::sleep_for(1h);
   if (how == "garbage") WriteRaw(std::string(64, 'g'));
+  if (how == "micropython") {
+    return MicroPythonExecutor::Create({.cache_dir = CAISSON_BINARY_DIR "/test-cache",
+                                        .heap_sizes = {Limits{}.heap_bytes, 1u << 20},
+                                        .max_concurrent_calls = 1});
+  }
   return std::make_unique<ScriptedExecutor>();
 }
 
@@ -546,6 +552,105 @@ TEST(WorkerRuntime, EndsItsWorkersWhenItIsKilled) {
   ::close(pipe_fds[0]);
   ::close(pipe_fds[1]);
   os::Cgroup::Sweep();
+}
+
+// ---- the real runtime, in its jail ----
+
+std::string Body(const std::string& lines) { return "def run(self, state, config):\n" + lines; }
+
+std::unique_ptr<WorkerRuntime> MakeMicroPython() {
+  WorkerOptions options = OneWorker();
+  options.arguments = {"micropython"};
+  options.grace = 2'000ms;
+  // The first start may have to compile the artifact.
+  options.start_timeout = 120s;
+  return Make(options);
+}
+
+TEST(MicroPythonInAWorker, BreaksEachLimitByItsOwnKindAndServesTheNextCall) {
+  struct Case {
+    const char* name;
+    std::string source;
+    Limits limits;
+    Fault fault;
+    MemoryKind memory = MemoryKind::kNone;
+  };
+  Limits plain;
+  Limits no_fuel = plain;
+  no_fuel.fuel = 0;
+  no_fuel.wall_clock = 200ms;
+  Limits little_output = plain;
+  little_output.output_bytes = 100;
+  Limits little_heap = plain;
+  little_heap.heap_bytes = 1u << 20;
+  Limits little_fuel = plain;
+  little_fuel.fuel = 5'000'000;
+  const std::vector<Case> cases = {
+      {"value", Body("    return {'x': 1}\n"), plain, Fault::kNone},
+      {"raised", Body("    raise ValueError('no')\n"), plain, Fault::kRaised},
+      {"exited", Body("    raise SystemExit(3)\n"), plain, Fault::kExited},
+      {"syntax", "def run(self, state, config:\n", plain, Fault::kSyntax},
+      {"no object", Body("    return 7\n"), plain, Fault::kProtocol},
+      {"fuel", Body("    while True: pass\n"), little_fuel, Fault::kFuel},
+      {"wall clock", Body("    while True: pass\n"), no_fuel, Fault::kWallClock},
+      {"output", Body("    return {'x': 'y' * 1000}\n"), little_output, Fault::kOutput},
+      {"heap", Body("    x = []\n    while True: x.append('z' * 1000)\n"), little_heap,
+       Fault::kMemory, MemoryKind::kHeap},
+  };
+  auto runtime = MakeMicroPython();
+  for (const Case& each : cases) {
+    EncodedJob job;
+    job.source = each.source;
+    job.payload = R"({"self":{},"state":{},"config":{}})";
+    job.limits = each.limits;
+    for (int i = 0; i < 2; ++i) {
+      const auto result = runtime->CallEncoded(job);
+      ASSERT_TRUE(result) << each.name << ": " << result.error().message;
+      const Outcome outcome = Decode(*result);
+      EXPECT_EQ(outcome.fault, each.fault) << each.name << ": " << outcome.message;
+      EXPECT_EQ(outcome.memory, each.memory) << each.name;
+    }
+  }
+  // No fault of a guest has cost a worker.
+  EXPECT_EQ(runtime->Stats().started, 1u);
+}
+
+TEST(MicroPythonInAWorker, GivesTheSameAsInThisProcessAndStaysAsSmall) {
+  auto runtime = MakeMicroPython();
+  Job job;
+  job.source = Body("    return {'n': [state['n'] * i for i in range(50)], 'k': self.k}\n");
+  job.self = json::Object{{"k", 2.5}};
+  job.state = json::Object{{"n", 7}};
+  job.config = json::Object{};
+  const auto first = runtime->Call(job);
+  ASSERT_TRUE(first && first->ok()) << (first ? first->message : first.error().message);
+  EXPECT_EQ(first->value.Find("n")->as_array()[49], json::Value(343));
+  for (int i = 0; i < 200; ++i) (void)runtime->Call(job);
+  const std::uint64_t before = runtime->Stats().resident_bytes;
+  for (int i = 0; i < 1000; ++i) {
+    const auto next = runtime->Call(job);
+    ASSERT_TRUE(next && next->value == first->value);
+  }
+  EXPECT_LT(runtime->Stats().resident_bytes, before + (4u << 20));
+  EXPECT_EQ(runtime->Stats().started, 1u);
+}
+
+TEST(MicroPythonInAWorker, LosesOneCallToAKill) {
+  auto runtime = MakeMicroPython();
+  ASSERT_TRUE(runtime->Warm());
+  Answers answers;
+  EncodedJob job;
+  job.source = Body("    while True: pass\n");
+  job.payload = R"({"self":{},"state":{},"config":{}})";
+  job.limits.fuel = 0;
+  runtime->Submit(job, answers.Take());
+  std::this_thread::sleep_for(100ms);
+  ASSERT_EQ(::kill(WorkerPid(), SIGKILL), 0);
+  const auto killed = answers.Await(1);
+  ASSERT_TRUE(killed[0]);
+  EXPECT_EQ(killed[0]->outcome.fault, Fault::kKilled);
+  job.source = Body("    return {}\n");
+  EXPECT_EQ(FaultOf(*runtime, job), Fault::kNone);
 }
 
 TEST(WorkerMain, IsNotRunByHand) {
