@@ -51,7 +51,8 @@ bool HasNoPlace(const Token& token) {
 // Tokens without a place of their own are reported at their line's start.
 SourceSpan PlaceOf(const Token& token) {
   if (HasNoPlace(token)) return {token.line, 0, token.line, 0};
-  return {token.line, token.column, token.end_line, token.end_column};
+  const std::uint32_t line_end = token.kind == kNewline ? 1 : 0;
+  return {token.line, token.column, token.end_line, token.end_column + line_end};
 }
 
 // Or, where CPython reports the last token read, at the last byte read.

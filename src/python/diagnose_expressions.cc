@@ -80,7 +80,7 @@ D::Node* D::InvalidExpression() {
   Maybe(&D::LambdaParameters);
   if (!Tok(kColon)) return nullptr;
   const SourceSpan span = Range(SpanOf(tokens_[start]), SpanOf(Last()));
-  if (!Peek(kFStringMiddle) && !Ahead(&D::ReplacementField)) return nullptr;
+  if (!Peek(kFStringMiddle)) return nullptr;
   return RaiseAt(span, "f-string: lambda expressions are not allowed without parentheses");
 }
 

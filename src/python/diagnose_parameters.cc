@@ -84,7 +84,7 @@ D::Node* D::Default() {
   pos_ = start;
   if (explaining_ && Tok(kEqual)) {
     const Token& equal = Last();
-    if (PeekAny({in_lambda_ ? kColon : kRParen, kComma})) {
+    if (PeekAny({kRParen, kComma})) {
       RaiseAtToken(equal, "expected default value expression");
     }
   }
@@ -151,15 +151,6 @@ D::Node* D::AnySlash() { return First({&D::SlashNoDefault, &D::SlashWithDefault}
 
 D::Node* D::InvalidParameters() {
   const std::size_t start = pos_;
-  Many(&D::ParamNoDefault, 0);
-  if (SlashWithDefault() || Many(&D::ParamWithDefault, 1)) {
-    if (Node* a = ParamNoDefault()) {
-      return RaiseAt(a->span, "parameter without a default follows parameter with a default");
-    }
-  }
-  pos_ = start;
-  if (ParenthesizedParameters()) return nullptr;
-  pos_ = start;
   if (Tok(kSlash)) {
     const Token& slash = Last();
     if (Tok(kComma)) return RaiseAtToken(slash, "at least one argument must precede /");
@@ -169,6 +160,16 @@ D::Node* D::InvalidParameters() {
     Many(&D::ParamMaybeDefault, 0);
     if (Tok(kSlash)) return RaiseAtToken(Last(), "/ may appear only once");
   }
+  pos_ = start;
+  Maybe(&D::SlashNoDefault);
+  Many(&D::ParamNoDefault, 0);
+  if (SlashWithDefault() || Many(&D::ParamWithDefault, 1)) {
+    if (Node* a = ParamNoDefault()) {
+      return RaiseAt(a->span, "parameter without a default follows parameter with a default");
+    }
+  }
+  pos_ = start;
+  if (ParenthesizedParameters()) return nullptr;
   pos_ = start;
   Maybe(&D::AnySlash);
   Many(&D::ParamMaybeDefault, 0);

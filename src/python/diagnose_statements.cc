@@ -286,6 +286,12 @@ D::Node* D::ImportedNames() {
 
 D::Node* D::Import() {
   const std::size_t start = pos_;
+  if (explaining_ && Tok(kImport) && !Separated(&D::DottedName).empty() && Tok(kFrom) &&
+      DottedName()) {
+    return RaiseAt(UpToReached(SpanOf(tokens_[start])),
+                   "Did you mean to use 'from ... import ...' instead?");
+  }
+  pos_ = start;
   if (Tok(kImport) && !Separated(&D::DottedAsName).empty()) return Matched(start);
   pos_ = start;
   return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -141,7 +142,8 @@ class Lexer {
 
   void LeaveEndOfInput() {
     cur_ = end_;
-    Leave(SyntaxError::Type::kSyntax, "unexpected EOF while parsing", Column(end_));
+    Leave(SyntaxError::Type::kSyntax, "unexpected EOF while parsing",
+          std::max<std::uint32_t>(Column(end_), 1) - 1);
     error_.at_end_of_input = true;
   }
 
@@ -209,7 +211,8 @@ class Lexer {
     if (column != indents_.back().column) {
       const char* line_end = static_cast<const char*>(std::memchr(cur_, '\n', end_ - cur_));
       const char* inp = line_end == nullptr ? end_ : line_end + 1;
-      return LeaveIndentation("unindent does not match any outer indentation level", Column(inp));
+      return LeaveIndentation("unindent does not match any outer indentation level",
+                              Column(inp) - 1);
     }
     if (alternative != indents_.back().alternative) return LeaveTabError();
     for (; dedents > 0; --dedents) PushMark(TokenKind::kDedent);
@@ -530,7 +533,6 @@ class Lexer {
 
   void EnterField(FString& f) {
     if (++f.field_depth >= kMaxFieldNesting) {
-      ++cur_;
       return Raise("f-string: expressions nested too deeply");
     }
     f.in_text = false;

@@ -40,7 +40,7 @@ inline bool IsConversion(std::string_view name) {
 }
 std::string BadConversion(std::string_view name);
 inline constexpr const char* kConversionPlace =
-    "f-string: conversion type must come right after the exclamation mark";
+    "f-string: conversion type must come right after the exclamanation mark";  // as CPython spells
 
 // What is wrong with an escape, as CPython words it ("(unicode error) 'unicodeescape' codec ...").
 using EscapeError = std::optional<std::string>;
