@@ -91,10 +91,10 @@ bool CodeClass::Check(std::string_view node_id, const std::vector<std::string>& 
   return entry->second;
 }
 
-const std::string& CodeClass::Body(std::string_view source) {
-  if (body_.empty()) {
-    body_ = BodyText(*run_, source);
-    bytes_ += body_.size();
+const BodyTextResult& CodeClass::Body(std::string_view source) {
+  if (body_.text.empty()) {
+    body_ = BodyText(*run_, SourceLines(source));
+    bytes_ += body_.text.size();
   }
   return body_;
 }

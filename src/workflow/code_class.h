@@ -12,6 +12,7 @@
 
 #include "json/value.h"
 #include "python/ast.h"
+#include "workflow/body_text.h"
 #include "workflow/compiler.h"
 #include "workflow/diagnostic.h"
 #include "workflow/grammar.h"
@@ -39,8 +40,8 @@ class CodeClass {
   bool Check(std::string_view node_id, const std::vector<std::string>& injected,
              const CompileOptions& options, std::vector<Diagnostic>& out);
 
-  // The body's text in the IR; requires usable().
-  const std::string& Body(std::string_view source);
+  // The body's text in the IR, and the line of the file where it begins; requires usable().
+  const BodyTextResult& Body(std::string_view source);
 
  private:
   void Collect(const python::Stmt& member, const Grammar& grammar, std::vector<Diagnostic>& out);
@@ -57,7 +58,7 @@ class CodeClass {
   bool used_ = false;
   std::unordered_map<std::string, bool> checked_;  // by the injected fields
   std::vector<std::pair<SourceSpan, ErrorCode>> reported_;
-  std::string body_;
+  BodyTextResult body_;
 };
 
 // By name; of several with the same name the last. Appends what fails on evaluation.

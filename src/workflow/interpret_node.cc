@@ -189,13 +189,14 @@ bool Interpreter::MakeCodeNode(CodeClass& cls, const python::Call& call,
   if (!config_ok || !body_ok || session_.grammar.Refused(&cls.definition())) return false;
   std::size_t own = 0;
   for (const auto& [key, value] : given) own += key.size() + EstimateBytes(value);
-  const std::string& body = cls.Body(session_.tree.source());
+  const BodyTextResult& body = cls.Body(session_.tree.source());
+  if (body.first_line != 0) node.body_span = {.line = body.first_line};
   node.bytes = own + cls.bytes();
   if (!Afford(node.bytes, call.span)) return false;
   CodeNode made{.id = std::string(arguments.id),
                 .config = cls.defaults(),
                 .injected = injected,
-                .body = body};
+                .body = body.text};
   for (const auto& [key, value] : given) made.config.Set(key, value);
   node.node = std::move(made);
   return true;

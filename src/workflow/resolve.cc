@@ -87,6 +87,7 @@ class Resolver {
 
   void AddNode(NodeDraft& draft, Graph& graph, FinishedGraph& finished) {
     graph.spans.nodes.push_back(draft.span);
+    graph.spans.bodies.push_back(draft.body_span);
     if (draft.subgraph != nullptr) {
       auto& node = std::get<SubgraphNode>(draft.node);
       const std::shared_ptr<FinishedGraph> nested = Resolve(*draft.subgraph, draft.span);
