@@ -48,7 +48,8 @@ std::unexpected<Status> NotSerialisable(std::string_view label, std::string_view
 Result<json::Value> Project(RunContext& context, const std::string& id, std::string_view label,
                             Policy policy, json::Value fields) {
   std::string dropped;
-  for (const auto& [key, value] : json::Value(fields).as_object()) {
+  const json::Value all = fields;  // keeps what is walked while members are dropped
+  for (const auto& [key, value] : all.as_object()) {
     json::PathBuilder path;
     if (!FindNonJson(value, path)) continue;
     path.PrependKey(key);
