@@ -41,6 +41,7 @@
 #include "jail/syscalls.h"
 #include "os/capability.h"
 #include "os/fd.h"
+#include "os/process.h"
 
 namespace caisson::jail {
 namespace {
@@ -426,12 +427,13 @@ TEST(Jail, FailsWithoutAProgramToRun) {
   EXPECT_NE(jailed.error().message.find("/nonexistent/program"), std::string::npos);
 }
 
-// Runs `body` in a forked child as an ordinary user who may not make user namespaces.
+// Runs `body` in a child as an ordinary user who may not make user namespaces.
 int WithoutUserNamespaces(const std::function<int()>& body) {
   const std::string uid = std::to_string(::geteuid());
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::unshare(CLONE_NEWUSER) != 0 || !os::WriteSmallFile("/proc/self/setgroups", "deny") ||
+  auto clone = os::CloneWithNamespaces(CLONE_NEWUSER);
+  if (!clone) return 99;
+  if (clone->pid == 0) {
+    if (!os::WriteSmallFile("/proc/self/setgroups", "deny") ||
         !os::WriteSmallFile("/proc/self/uid_map", "1000 " + uid + " 1") ||
         !os::WriteSmallFile("/proc/sys/user/max_user_namespaces", "0")) {
       ::_exit(100);
@@ -439,9 +441,9 @@ int WithoutUserNamespaces(const std::function<int()>& body) {
     (void)os::ClearCapabilities();
     ::_exit(body());
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  os::ChildProcess child(clone->pid, std::move(clone->pidfd));
+  const auto status = child.Wait(60s);
+  return status && status->signal == 0 ? status->code : -1;
 }
 
 TEST(Jail, IsRefusedWhereItCannotBeBuilt) {
