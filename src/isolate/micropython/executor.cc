@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "errors/isolate.h"
+#include "errors/wasm.h"
 #include "isolate/micropython/body_cache.h"
 #include "isolate/micropython/builtins.h"
 #include "isolate/micropython/heap.h"
@@ -36,6 +37,7 @@ using Clock = std::chrono::steady_clock;
 // What nearly every call writes with a heap of 8 MiB: data, the heap's tables, its first blocks.
 // Reset by copying, that costs less than taking the faults again (micropython_bench).
 constexpr std::size_t kKeepResident = 352u << 10;
+constexpr std::uint64_t kLeastHeap = 256u << 10;
 constexpr std::uint64_t kSelfTestFuel = 1'000'000'000;
 
 // At most so many instances at once; the engine has no more slots.
@@ -233,6 +235,16 @@ Result<void> SnapshotExecutor::Start() {
   const std::string directory =
       options_.cache_dir.empty() ? wasm::DefaultCacheDir() : options_.cache_dir;
   CAISSON_ASSIGN(const wasm::ModuleCache cache, wasm::ModuleCache::Open(directory));
+  // Data, stack and the interpreter's own parts come to less than that beside the heap.
+  constexpr std::uint64_t kBesideHeap = 2u << 20;
+  for (const std::uint64_t heap : options_.heap_sizes) {
+    if (heap >= kLeastHeap && heap + kBesideHeap <= options_.max_memory_bytes) continue;
+    return Fail(
+        errors::kWasmLimitTooLow,
+        fmt::format("A heap of {} bytes is not possible: it must have at least {}, and with "
+                    "{} more fit into the memory limit of {} bytes.",
+                    heap, kLeastHeap, kBesideHeap, options_.max_memory_bytes));
+  }
   wasm::EngineOptions engine;
   engine.slots = options_.max_concurrent_calls + 1;
   engine.max_memory_bytes = options_.max_memory_bytes;

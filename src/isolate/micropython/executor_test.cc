@@ -170,12 +170,12 @@ TEST(MicroPython, InputSurvivesCollections) {
                ".5,\"big\":" + std::to_string(5'000'000'000 + i) + "}";
   }
   payload += "]}}";
-  // About 100 MB of garbage through a heap of 8 MiB.
+  // About 25 MB of garbage through a heap of 8 MiB.
   Limits limits;
   limits.fuel = 0;
   EXPECT_EQ(
       Show(Call(
-          Body("for k in range(200):\n"
+          Body("for k in range(50):\n"
                "    junk = [str(i) * 10 for i in range(5000)]\n"
                "bad = 0\n"
                "for i in range(2000):\n"
@@ -527,6 +527,16 @@ TEST(MicroPython, DescribesItselfCompletely) {
   EXPECT_EQ(description.Find("artifact")->Find("sha256")->as_string().size(), 64u);
   EXPECT_EQ(description.Find("engine")->Find("version")->as_string(), "50.0.1");
   EXPECT_EQ(description.Find("builtins")->Find("count")->as_int(), 78);
+}
+
+TEST(MicroPython, HeapsThatCannotBeAreRefused) {
+  for (const std::uint64_t heap : {std::uint64_t{1000}, std::uint64_t{255} << 20}) {
+    MicroPythonOptions options;
+    options.heap_sizes = {heap};
+    const auto executor = MicroPythonExecutor::Create(options);
+    ASSERT_FALSE(executor);
+    EXPECT_EQ(executor.error().code.name, "wasm.limit_too_low");
+  }
 }
 
 TEST(MicroPython, AnArtifactOfOtherBytesIsRefused) {

@@ -50,10 +50,16 @@ ObjectWriter::ObjectWriter(const GuestMemory& memory)
     : memory_(memory),
       table_(memory.Word(layout::kTableStart)),
       pool_(memory.Word(layout::kPoolStart)),
-      blocks_(std::uint64_t{memory.Word(layout::kTableBytes)} * 4),
       next_(std::uint64_t{memory.Word(layout::kLastUsedBlock)} + 1) {
+  const std::uint64_t pool_end = memory.Word(layout::kPoolEnd);
+  const std::uint64_t table_bytes = memory.Word(layout::kTableBytes);
   // The guest has had its hands on these words: what points outside is no heap at all.
-  if (!memory.Holds(table_, blocks_ / 4)) blocks_ = 0;
+  if (pool_end <= pool_ || !memory.Holds(pool_, pool_end - pool_) ||
+      !memory.Holds(table_, table_bytes)) {
+    return;
+  }
+  // The table's last byte may stand for blocks that the heap does not have.
+  end_ = std::min(table_bytes * 4, (pool_end - pool_) / kBlockBytes);
 }
 
 void ObjectWriter::Commit() const {
@@ -64,13 +70,8 @@ void ObjectWriter::Commit() const {
 
 std::optional<std::uint32_t> ObjectWriter::Allocate(std::uint64_t bytes) {
   const std::uint64_t count = std::max<std::uint64_t>(1, (bytes + kBlockBytes - 1) / kBlockBytes);
-  if (count > blocks_ || next_ > blocks_ - count) return std::nullopt;
+  if (next_ >= end_ || count > end_ - next_) return std::nullopt;
   const std::uint64_t address = pool_ + next_ * kBlockBytes;
-  const std::uint64_t size = count * kBlockBytes;
-  // The table's last byte may stand for blocks that the heap no longer has.
-  if (address + size > memory_.Word(layout::kPoolEnd) || !memory_.Holds(address, size)) {
-    return std::nullopt;
-  }
   std::uint8_t* const table = memory_.data() + table_;
   const auto mark = [table](std::uint64_t block, std::uint8_t kind) {
     std::uint8_t& entry = table[block / 4];

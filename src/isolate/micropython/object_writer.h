@@ -38,8 +38,8 @@ class ObjectWriter {
   GuestMemory memory_;
   std::uint32_t table_ = 0;
   std::uint32_t pool_ = 0;
-  std::uint64_t blocks_ = 0;                                  // in the heap
   std::uint64_t next_ = 0;                                    // the first free block
+  std::uint64_t end_ = 0;                                     // blocks of the heap
   std::unordered_map<std::string_view, std::uint32_t> keys_;  // of this job; text of the values
 };
 
