@@ -44,6 +44,9 @@ void AddOwnEntry(json::Object& entries, const std::string& node_id, json::Value 
   }
 }
 
+// What a value costs beside its text, about: the value, its place in a container, an allocation.
+constexpr std::size_t kValueCost = 64;
+
 class Bounds {
  public:
   Result<void> Check(const json::Value& value, int depth) {
@@ -51,7 +54,7 @@ class Bounds {
       return Fail(errors::kGraphTooDeep,
                   "a value is nested more than " + std::to_string(kMaxValueDepth) + " levels deep");
     }
-    CAISSON_TRY(Count(sizeof(json::Value)));
+    CAISSON_TRY(Count(kValueCost));
     if (value.is_string()) return Count(value.as_string().size());
     if (value.is_array()) {
       for (const json::Value& item : value.as_array()) CAISSON_TRY(Check(item, depth + 1));

@@ -4,6 +4,7 @@
 
 #include "errors/graph.h"
 #include "errors/internal.h"
+#include "errors/isolate.h"
 #include "graph/context.h"
 
 namespace caisson::graph {
@@ -138,6 +139,11 @@ class Visitor {
     ending_ = code.ending;
     if (code.timed_out && context_.interrupt.Check() == Interrupt::Reason::kTimedOut) {
       return std::unexpected(InterruptFailure(Interrupt::Reason::kTimedOut));
+    }
+    // Who cancels a run may take the workers away from under its calls.
+    if (code.error.code == errors::kIsolateWorkerLost && context_.services.stop.stop_requested()) {
+      ending_ = Ending::kCancelled;
+      return std::unexpected(InterruptFailure(Interrupt::Reason::kCancelled));
     }
     Failure failure;
     failure.error = std::move(code.error);

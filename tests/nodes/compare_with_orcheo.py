@@ -2,7 +2,10 @@
 """Runs the native nodes, one by one and in random graphs, in our engine and in the peer's, and
 compares final states, visits and errors. Exits with 77 where orcheo cannot be imported.
 
-    compare_with_orcheo.py --tool build/.../run_tool [--graphs N] [--seed N] [--verbose]
+    compare_with_orcheo.py --tool build/.../run_tool [--graphs N] [--seed N] [--verbose] [--bless]
+
+--bless writes the cases in which both agree to tests/golden/nodes, where the unit tests, which need
+no peer, find them.
 """
 
 import argparse
@@ -89,6 +92,29 @@ def is_known_divergence(request, ours, theirs):
     return ours["ok"] or "Can receive only one value per step" in theirs.get("error", "")
 
 
+class Golden:
+    """One file per node type, one case per line: what is asked, and the state or error that results."""
+
+    def __init__(self):
+        self.lines = {}
+
+    def add(self, kind, request, ours):
+        if UUID.search(json.dumps(ours)):
+            return  # not the same the next time
+        outcome = {"state": ours["state"]} if ours["ok"] else {"error": ours["error"]}
+        nodes = {node["id"]: node["config"] for node in request["ir"]["nodes"]}
+        case = {"config": nodes["n"], "inputs": request["inputs"]}
+        if "0" in nodes:
+            case["before"] = nodes["0"]["variables"]
+        self.lines.setdefault(kind, []).append(json.dumps(case | outcome))
+
+    def write(self):
+        folder = HERE.parent / "golden" / "nodes"
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, lines in self.lines.items():
+            (folder / f"{kind}.jsonl").write_text("\n".join(lines) + "\n")
+
+
 class Tally:
     def __init__(self, verbose):
         self.verbose = verbose
@@ -114,6 +140,7 @@ def main():
     parser.add_argument("--graphs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--bless", action="store_true")
     options = parser.parse_args()
     python = find_python()
     if python is None:
@@ -121,10 +148,16 @@ def main():
         return SKIPPED
     ours, theirs = Process([options.tool]), Process([python, str(HERE / "orcheo_runs.py")])
     tally = Tally(options.verbose)
+    golden = Golden()
     counts = {}
     for kind, request in cases.all_cases():
         counts[kind] = counts.get(kind, 0) + 1
-        tally.add(f"{kind} {counts[kind]}", request, ours(request), theirs(request))
+        our_answer, their_answer = ours(request), theirs(request)
+        tally.add(f"{kind} {counts[kind]}", request, our_answer, their_answer)
+        if our_answer["ok"] is not None and difference(request, our_answer, their_answer) is None:
+            golden.add(kind, request, our_answer)
+    if options.bless:
+        golden.write()
     for i in range(options.graphs):
         request = random_graphs.request(random.Random(options.seed * 1_000_003 + i))
         tally.add(f"graph {options.seed}:{i}", request, ours(request), theirs(request))
