@@ -86,6 +86,11 @@ EncodedOutcome HeapFull(std::uint64_t heap_bytes, std::string_view what) {
                MemoryKind::kHeap);
 }
 
+// A year is as good as for ever, and does not overflow a clock.
+std::chrono::milliseconds WallClock(const Limits& limits) {
+  return std::min<std::chrono::milliseconds>(limits.wall_clock, std::chrono::hours(24 * 365));
+}
+
 // One call from its instance to its outcome.
 class Run {
  public:
@@ -93,7 +98,7 @@ class Run {
       : snapshot_(snapshot),
         instance_(instance),
         job_(job),
-        deadline_(start + job.limits.wall_clock) {}
+        deadline_(start + WallClock(job.limits)) {}
 
   // Compiles the body. Nothing when all went well.
   std::optional<EncodedOutcome> Load() {
@@ -261,7 +266,6 @@ Result<void> SnapshotExecutor::Start() {
 }
 
 Result<EncodedOutcome> SnapshotExecutor::Execute(const EncodedJob& job) {
-  const Clock::time_point start = Clock::now();
   const Snapshot* snapshot = SnapshotFor(job.limits.heap_bytes);
   if (snapshot == nullptr) {
     std::string prepared;
@@ -283,6 +287,7 @@ Result<EncodedOutcome> SnapshotExecutor::Execute(const EncodedJob& job) {
   read.max_depth = json::kMaxWriteDepth + 2;
   CAISSON_ASSIGN(const json::Value payload, json::Read(job.payload, read));
   const Slots::Held slot(slots_);
+  const Clock::time_point start = Clock::now();  // waiting for a slot is not the guest's time
   Result<EncodedOutcome> result = RunJob(*snapshot, job, payload, memory_limit, start);
   if (result) result->outcome.usage.wall = Clock::now() - start;
   return result;
@@ -297,7 +302,7 @@ Result<EncodedOutcome> SnapshotExecutor::RunJob(const Snapshot& snapshot, const 
   CAISSON_ASSIGN(const std::unique_ptr<Instance> instance,
                  Instance::Make(*engine_, snapshot, memory_limit, context));
   const wasm::Engine::Ticking ticking(*engine_);
-  instance->SetDeadline(wasm::Engine::EpochsFor(job.limits.wall_clock));
+  instance->SetDeadline(wasm::Engine::EpochsFor(WallClock(job.limits)));
   Run run(snapshot, *instance, job, start);
   std::optional<EncodedOutcome> result;
   if (const auto body = bodies_.Find(snapshot.heap_bytes(), job.source)) {

@@ -9,7 +9,7 @@
 // and sleeps otherwise; Execute makes no thread), mmap/munmap/mprotect/madvise, clock_gettime,
 // clock_nanosleep, sigaltstack, rt_sigprocmask and rt_sigreturn. Wasmtime installs process-wide
 // handlers for SIGSEGV, SIGBUS, SIGILL and SIGFPE and turns guest traps into errors by them, so a
-// seal must not kill on those signals. Address space: about 4 GiB is *reserved* (not used) per
+// seal must not kill on those signals. Address space: about 8 GiB is *reserved* (not used) per
 // concurrent call, so RLIMIT_AS must be off or above that; RLIMIT_STACK (and the size of threads
 // that call Execute) at least 4 MiB.
 #pragma once

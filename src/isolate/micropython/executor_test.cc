@@ -400,6 +400,12 @@ TEST(MicroPython, TheDeadlineEndsAnEndlessLoopWithoutFuel) {
   EXPECT_LT(took, milliseconds(2000));
 }
 
+TEST(MicroPython, TheLongestTimeLimitIsNoTrap) {
+  Limits limits;
+  limits.wall_clock = milliseconds::max();
+  EXPECT_EQ(Show(Call(Body("return {'a': 1}"), "{}", limits)), R"({"a":1})");
+}
+
 TEST(MicroPython, AnExceptBlockCannotCatchALimit) {
   Limits limits;
   limits.fuel = 10'000'000;
