@@ -63,7 +63,7 @@ struct Services {
   // Warnings and what DebugNode says, one call at a time per run. Null: dropped.
   std::function<void(nodes::LogLevel, std::string_view)> log;
   std::stop_token stop;                         // cancels the run
-  std::function<std::string()> new_message_id;  // null: random UUIDs
+  std::function<std::string()> new_message_id;  // thread-safe; null: random UUIDs
 };
 
 enum class RunStatus : std::uint8_t { kSucceeded, kFailed, kCancelled, kTimedOut };

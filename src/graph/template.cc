@@ -239,6 +239,7 @@ void Template::Replace(json::Value& container, const Child& child, json::Value v
 }
 
 Result<Template> Template::BindWhole(const Scope& scope) const {
+  if (tokens_[0].type == Token::Type::kCredential) return *this;
   CAISSON_ASSIGN(auto value, ResolveToken(tokens_[0], raw_.as_string(), scope));
   return value ? Static(*std::move(value)) : *this;
 }
@@ -252,7 +253,7 @@ Result<Template> Template::BindMixed(const Scope& scope) const {
     std::optional<std::string> text;
     if (token.type == Token::Type::kText) {
       text = token.text;
-    } else {
+    } else if (token.type == Token::Type::kPath) {
       CAISSON_ASSIGN(text, ResolveText(token, scope));
     }
     raw += text ? *text : token.text;

@@ -48,7 +48,8 @@ class Template {
   // The value with every placeholder that can be resolved replaced. Fails with
   // graph.credential_..., or template.too_large.
   Result<json::Value> Resolve(const Scope& scope) const;
-  // Like Resolve, but placeholders that cannot be resolved in `scope` remain placeholders.
+  // Like Resolve, but placeholders that cannot be resolved in `scope` remain placeholders, and so
+  // do credentials, so that no message about the result can show one.
   Result<Template> Bind(const Scope& scope) const;
 
   // The template of one member or item; static null when there is none.

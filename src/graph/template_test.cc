@@ -180,6 +180,18 @@ TEST(Bind, keeps_open_placeholders_open_and_makes_the_rest_data) {
             "{\"a\":\"{{inputs.n}}\",\"b\":7,\"c\":\"3-7\",\"d\":\"static\"}");
 }
 
+TEST(Bind, leaves_credentials_for_later) {
+  const nodes::State state = SpecState();
+  Vault vault;
+  const Scope scope{state, &vault, "n", nullptr};
+  const Template parsed =
+      Template::Parse(J("['[[token]]', '[[token]] for {{inputs.name}}']"), Credentials::kResolve);
+  const auto bound = parsed.Bind(scope);
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(Text(bound->raw()), R"(["[[token]]","[[token]] for Bob"])");
+  EXPECT_EQ(Text(*bound->Resolve(scope)), R"(["token/secret","token/secret for Bob"])");
+}
+
 TEST(Template, takes_time_linear_in_texts_made_to_be_slow) {
   nodes::State state;
   for (const char* unit : {"[[", "{{", "{{a", "[[a\n", "{{}} [[ ]] "}) {
