@@ -354,10 +354,13 @@ Result<void> SnapshotExecutor::CheckBody(const Snapshot& snapshot) {
   EncodedJob job;
   job.source =
       "def run(self, state, config):\n"
+      "    class Own(list):\n"
+      "        pass\n"
       "    words = ['w%d' % i for i in range(100)]\n"
       "    return {'total': sum([len(w) for w in words]), 'name': self.name,\n"
       "            'half': state['n'] / 2, 'big': state['big'] * 3,\n"
-      "            'keep': [None, True, config['t']], 'last': words[-1]}\n";
+      "            'keep': [None, True, config['t']], 'last': words[-1],\n"
+      "            'raw': b'xy', 'pair': (1, {}, ()), 'own': Own([False, -1 << 40])}\n";
   job.payload =
       R"({"self":{"name":"caf\u00e9 \ud83d\ude00"},"state":{"n":5,"big":100000000000000000000},)"
       R"("config":{"t":{"deep":[1.5,-7,[]]}}})";
@@ -368,7 +371,7 @@ Result<void> SnapshotExecutor::CheckBody(const Snapshot& snapshot) {
       const json::Value expected,
       json::Read(R"({"total":290,"name":"caf\u00e9 \ud83d\ude00","half":2.5,)"
                  R"("big":300000000000000000000,"keep":[null,true,{"deep":[1.5,-7,[]]}],)"
-                 R"("last":"w99"})"));
+                 R"("last":"w99","raw":"xy","pair":[1,{},[]],"own":[false,-1099511627776]})"));
   for (int round = 0; round < 2; ++round) {
     CAISSON_ASSIGN(EncodedOutcome encoded, Execute(job));
     const Outcome outcome = Decode(std::move(encoded));
