@@ -4,6 +4,7 @@
 // the tokens once more in that manner; only failed parses pay for it. Stateless.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "python/lexer.h"
@@ -11,8 +12,14 @@
 
 namespace caisson::python {
 
-// The error of `text`, which was lexed to `lexed` and which the parser refused at `refused_at`.
-SyntaxError Diagnose(std::string_view text, const LexResult& lexed, const Token& refused_at);
+// Where the parser stopped.
+struct Refusal {
+  std::size_t statement;  // the first token of the outermost statement; those before it are valid
+  const Token* token;
+};
+
+// The error of `text`, which was lexed to `lexed` and then refused.
+SyntaxError Diagnose(std::string_view text, const LexResult& lexed, const Refusal& refusal);
 
 // The error that CPython reports instead of `error`, which its parser raised with `reached` as the
 // last token it had asked for: it then reads the rest of the text, and errors of the lexer go

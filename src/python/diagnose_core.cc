@@ -87,12 +87,19 @@ SyntaxError PreferLexError(SyntaxError error, const LexResult& lexed, const Toke
   return error;
 }
 
-SyntaxError Diagnose(std::string_view text, const LexResult& lexed, const Token& refused_at) {
-  return Diagnoser(text, lexed).Run(refused_at);
+SyntaxError Diagnose(std::string_view text, const LexResult& lexed, const Refusal& refusal) {
+  return Diagnoser(text, lexed, refusal.statement).Run(*refusal.token);
 }
 
-Diagnoser::Diagnoser(std::string_view text, const LexResult& lexed)
-    : text_(text), lexed_(lexed), tokens_(lexed.tokens), levels_(CountLevels(lexed.tokens)) {}
+Diagnoser::Diagnoser(std::string_view text, const LexResult& lexed, std::size_t origin)
+    : text_(text),
+      lexed_(lexed),
+      tokens_(lexed.tokens),
+      levels_(CountLevels(lexed.tokens)),
+      origin_(origin),
+      pos_(origin) {
+  Forget();
+}
 
 SyntaxError Diagnoser::Run(const Token& refused_at) {
   File();
@@ -101,8 +108,8 @@ SyntaxError Diagnoser::Run(const Token& refused_at) {
   const Token last = gave_up_ ? refused_at : tokens_[fill_ - 1];
   const bool explainable = !gave_up_;
   if (explainable) {
-    memory_.clear();
-    pos_ = 0;
+    Forget();
+    pos_ = origin_;
     explaining_ = true;
     File();
   }
@@ -214,22 +221,41 @@ std::vector<Diagnoser::Node*> Diagnoser::Separated(Rule rule) {
 
 Diagnoser::Node* Diagnoser::Remember(Memo rule, Rule body) {
   if (raised_) return nullptr;
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(pos_) << 8 | static_cast<std::uint64_t>(rule);
-  if (const auto found = memory_.find(key); found != memory_.end()) {
-    pos_ = found->second.end;
-    return found->second.node;
+  const std::size_t start = pos_;
+  for (std::uint32_t i = first_memory_[start - origin_]; i != 0; i = memory_[i].next) {
+    if (memory_[i].rule != rule) continue;
+    pos_ = memory_[i].end;
+    return memory_[i].node;
   }
   if (++depth_ > kMaxDepth || ++steps_ > kMinSteps + kStepsPerToken * tokens_.size()) {
     gave_up_ = true;
     raised_ = true;
   }
-  const std::size_t start = pos_;
   Node* node = raised_ ? nullptr : (this->*body)();
   --depth_;
   if (node == nullptr) pos_ = start;
-  memory_[key] = {node, pos_};
+  std::uint32_t& first = first_memory_[start - origin_];
+  memory_.push_back(
+      {node, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(pos_), first, rule});
+  first = static_cast<std::uint32_t>(memory_.size() - 1);
   return node;
+}
+
+Diagnoser::Node* Diagnoser::Quietly(Rule rule) {
+  const bool was_explaining = std::exchange(explaining_, false);
+  const std::size_t known = memory_.size();
+  Node* node = (this->*rule)();
+  explaining_ = was_explaining;
+  while (node == nullptr && memory_.size() > known) {
+    first_memory_[memory_.back().start - origin_] = memory_.back().next;
+    memory_.pop_back();
+  }
+  return node;
+}
+
+void Diagnoser::Forget() {
+  first_memory_.assign(tokens_.size() - origin_, 0);
+  memory_.assign(1, {});  // index 0 ends a list
 }
 
 // ---- nodes -------------------------------------------------------------------------------------

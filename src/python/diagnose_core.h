@@ -9,7 +9,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "python/arena.h"
@@ -22,7 +21,7 @@ namespace caisson::python {
 
 class Diagnoser {
  public:
-  Diagnoser(std::string_view text, const LexResult& lexed);
+  Diagnoser(std::string_view text, const LexResult& lexed, std::size_t origin);
 
   SyntaxError Run(const Token& refused_at);
 
@@ -76,6 +75,9 @@ class Diagnoser {
 
   enum class Memo : std::uint8_t;
   Node* Remember(Memo rule, Rule body);
+  void Forget();
+  // Matches `rule` without the rules for mistakes. A failure leaves no memory of the attempt.
+  Node* Quietly(Rule rule);
 
   // ---- nodes -----------------------------------------------------------------------------------
 
@@ -287,7 +289,9 @@ class Diagnoser {
   Node* SetDisplay();
   Node* SetComprehension();
   Node* Dict();
+  std::vector<Node*> DictPairs();
   Node* DictPair();
+  Node* LaterDictPair();
   Node* KeyValue();
   Node* InvalidDictPairs();
   Node* InvalidKeyValue();
@@ -383,7 +387,8 @@ class Diagnoser {
   std::vector<std::uint16_t> levels_;  // brackets open after each token
   Arena arena_;
   std::string_view decoded_;  // of the last literal; only its errors matter
-  std::size_t pos_ = 0;
+  std::size_t origin_;        // the token where reading starts
+  std::size_t pos_;
   std::size_t fill_ = 0;  // tokens asked for
   bool explaining_ = false;
   bool in_lambda_ = false;
@@ -393,11 +398,16 @@ class Diagnoser {
   int depth_ = 0;
   std::size_t steps_ = 0;
   SyntaxError error_;
+  // Results by token: chains through `memory_`, which start at `first_memory_`.
   struct Remembered {
     Node* node;
-    std::size_t end;
+    std::uint32_t start;
+    std::uint32_t end;
+    std::uint32_t next;
+    Memo rule;
   };
-  std::unordered_map<std::uint64_t, Remembered> memory_;
+  std::vector<std::uint32_t> first_memory_;
+  std::vector<Remembered> memory_;
 };
 
 }  // namespace caisson::python

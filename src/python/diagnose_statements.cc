@@ -11,7 +11,7 @@ using D = Diagnoser;
 
 D::Node* D::File() {
   Maybe(&D::Statements);
-  return Tok(kEndMarker) ? Matched(0) : nullptr;
+  return Tok(kEndMarker) ? Matched(origin_) : nullptr;
 }
 
 D::Node* D::Statements() {

@@ -430,8 +430,13 @@ class Lexer {
   }
 
   bool KeywordMayFollow() const {
-    for (const std::string_view word : {"and", "else", "for", "if", "in", "is", "or", "not"}) {
+    for (const std::string_view word : {"if", "in", "is"}) {
       if (std::strncmp(cur_, word.data(), word.size()) == 0) return true;
+    }
+    for (const std::string_view word : {"and", "else", "for", "or", "not"}) {
+      if (std::strncmp(cur_, word.data(), word.size()) == 0) {
+        return !IsIdentifierByte(cur_[word.size()]);
+      }
     }
     return false;
   }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/parser.h"
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "python/diagnose.h"
 #include "python/lexer.h"
@@ -12,31 +15,32 @@
 namespace caisson::python {
 namespace {
 
-// Whether no path down from the module is longer than kMaxTreeDepth. Does not recurse.
-bool IsShallow(const Module* module) {
+// The first node found that is more than kMaxTreeDepth levels down. Does not recurse.
+std::optional<NodeRef> FindTooDeep(const Module* module) {
   std::vector<std::pair<NodeRef, int>> stack{{NodeRef(module), 0}};
   while (!stack.empty()) {
     const auto [node, depth] = stack.back();
     stack.pop_back();
-    if (depth > kMaxTreeDepth) return false;
+    if (depth > kMaxTreeDepth && node.span().known()) return node;
     ForEachChild(node,
                  [&stack, below = depth + 1](NodeRef child) { stack.emplace_back(child, below); });
   }
-  return true;
+  return std::nullopt;
 }
 
-SyntaxError TooDeep() {
+SyntaxError TooDeep(SourceSpan span) {
   return {SyntaxError::Type::kTooDeep,
           "maximum recursion depth exceeded during ast construction: the tree may be at most " +
               std::to_string(kMaxTreeDepth) + " levels deep",
-          {}};
+          span};
 }
 
 SyntaxError ToError(std::string_view text, const LexResult& lexed, const Parser& parser) {
   if (parser.has_error() && parser.error().type == SyntaxError::Type::kTooDeep) {
     return parser.error();
   }
-  return Diagnose(text, lexed, parser.failure());
+  const auto statement = static_cast<std::size_t>(parser.statement() - lexed.tokens.data());
+  return Diagnose(text, lexed, {statement, &parser.failure()});
 }
 
 }  // namespace
@@ -51,8 +55,8 @@ std::expected<Tree, SyntaxError> Parse(std::string_view source, const ParseOptio
   Parser parser(buffer, lexed.tokens, *tree.arena_);
   tree.module_ = parser.ParseModule();
   if (parser.failed()) return std::unexpected(ToError(buffer, lexed, parser));
-  if (lexed.tokens.size() > kMaxTreeDepth && !IsShallow(tree.module_)) {
-    return std::unexpected(TooDeep());
+  if (lexed.tokens.size() > kMaxTreeDepth) {
+    if (const auto node = FindTooDeep(tree.module_)) return std::unexpected(TooDeep(node->span()));
   }
   return tree;
 }

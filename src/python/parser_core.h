@@ -39,6 +39,8 @@ class Parser {
   bool has_error() const { return has_error_; }
   // Where parsing failed.
   const Token& failure() const { return *failure_; }
+  // The first token of the outermost statement that it failed in.
+  const Token* statement() const { return statement_; }
 
  private:
   friend class DepthScope;
@@ -244,6 +246,7 @@ class Parser {
   bool failed_ = false;
   int depth_ = 0;
   const Token* failure_ = nullptr;
+  const Token* statement_ = nullptr;
   std::array<Token, 4> poison_;
   SyntaxError error_;
   bool has_error_ = false;

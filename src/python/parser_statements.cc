@@ -63,6 +63,7 @@ bool EndsSimple(TokenKind kind) { return kind == kNewline || kind == kSemicolon;
 List<Stmt*> Parser::ParseStatements(TokenKind end) {
   ListBuilder<Stmt> out(*this);
   while (!At(end) && !failed_) {
+    if (end == kEndMarker) statement_ = t_;
     if (Stmt* compound = ParseCompound()) {
       out.Add(compound);
     } else {
