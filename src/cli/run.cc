@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <memory>
+#include <stop_token>
 
 #include "cli/commands.h"
 #include "cli/event_stream.h"
@@ -113,6 +114,10 @@ Result<graph::RunResult> Execute(const graph::Plan& plan, Preparation preparatio
   if (plan.has_code_nodes()) {
     CAISSON_ASSIGN(runtime, OpenIsolation(arguments.isolation));
   }
+  // A call cannot be talked to: its worker has to go.
+  const std::stop_callback end_calls(interrupt.token(), [&runtime] {
+    if (runtime != nullptr) runtime->Shutdown();
+  });
   graph::Services services;
   services.runtime = runtime.get();
   services.credentials = &preparation.credentials;

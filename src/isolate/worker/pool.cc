@@ -61,6 +61,10 @@ Outcome TooLong(const Limits& limits) {
   return outcome;
 }
 
+std::unexpected<Status> Stopped() {
+  return Fail(errors::kIsolateWorkerLost, "The runtime was shut down before the call ended.");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WorkerRuntime::Pool>> WorkerRuntime::Pool::Create(WorkerOptions options) {
@@ -78,9 +82,13 @@ Result<std::unique_ptr<WorkerRuntime::Pool>> WorkerRuntime::Pool::Create(WorkerO
   return pool;
 }
 
-WorkerRuntime::Pool::~Pool() {
+WorkerRuntime::Pool::~Pool() { Shutdown(); }
+
+void WorkerRuntime::Pool::Shutdown() {
   Lock lock(mutex_);
+  if (stopping_) return;
   stopping_ = true;
+  started_.notify_all();
   for (auto& slot : slots_) {
     Signal(slot->leader_wake);
     Signal(slot->thread_wake);
@@ -90,14 +98,12 @@ WorkerRuntime::Pool::~Pool() {
     if (slot->thread.joinable()) slot->thread.join();
   }
   lock.lock();
-  const Status stopped{errors::kIsolateWorkerLost,
-                       "The runtime was shut down before the call ended."};
   Finished finished;
   for (auto& slot : slots_) {
-    for (const PendingPtr& call : slot->in_flight) Finish(call, Fail(stopped), finished);
+    for (const PendingPtr& call : slot->in_flight) Finish(call, Stopped(), finished);
     slot->in_flight.clear();
   }
-  for (const PendingPtr& call : queue_) Finish(call, Fail(stopped), finished);
+  for (const PendingPtr& call : queue_) Finish(call, Stopped(), finished);
   queue_.clear();
   RunCallbacks(lock, finished);
 }
@@ -108,11 +114,12 @@ Result<EncodedOutcome> WorkerRuntime::Pool::Call(EncodedJob job) {
   auto call = std::make_shared<PendingCall>();
   call->job = std::move(job);
   Lock lock(mutex_);
+  if (stopping_) return Stopped();
   queue_.push_back(call);
   Dispatch();
   while (!call->done) {
     Slot* slot = call->slot;
-    if (slot != nullptr && slot->state == Slot::State::kUp && !slot->led) {
+    if (slot != nullptr && slot->state == Slot::State::kUp && !slot->led && !stopping_) {
       Lead(lock, *slot, call.get());
     } else {
       call->wake.wait(lock);
@@ -125,7 +132,12 @@ void WorkerRuntime::Pool::Submit(EncodedJob job, Callback callback) {
   auto call = std::make_shared<PendingCall>();
   call->job = std::move(job);
   call->callback = std::move(callback);
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  if (stopping_) {
+    lock.unlock();
+    call->callback(Stopped());
+    return;
+  }
   queue_.push_back(call);
   Dispatch();
 }
@@ -134,8 +146,9 @@ Result<WorkerRuntime::Pool::About> WorkerRuntime::Pool::Describe() {
   Lock lock(mutex_);
   const std::uint64_t attempts = start_attempts_;
   if (!about_) StartOne();
-  started_.wait(lock, [&] { return about_ || start_attempts_ != attempts; });
+  started_.wait(lock, [&] { return about_ || start_attempts_ != attempts || stopping_; });
   if (about_) return *about_;
+  if (start_attempts_ == attempts) return Stopped();
   return Fail(*start_error_);
 }
 

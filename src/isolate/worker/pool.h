@@ -25,6 +25,7 @@ class WorkerRuntime::Pool {
  public:
   static Result<std::unique_ptr<Pool>> Create(WorkerOptions options);
   ~Pool();
+  void Shutdown();
 
   Result<EncodedOutcome> Call(EncodedJob job);
   void Submit(EncodedJob job, Callback callback);

@@ -80,6 +80,8 @@ Result<void> WorkerRuntime::Warm() const {
   return {};
 }
 
+void WorkerRuntime::Shutdown() { pool_->Shutdown(); }
+
 WorkerStats WorkerRuntime::Stats() const { return pool_->Stats(); }
 
 }  // namespace caisson::isolate

