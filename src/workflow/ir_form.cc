@@ -44,13 +44,15 @@ class Reporter {
   explicit Reporter(std::vector<Diagnostic>& out)
       : out_(out), limit_(out.size() + kMaxDiagnostics) {}
 
-  void Error(ErrorCode code, const std::string& path, std::string message, std::string hint) {
+  void Error(ErrorCode code, const std::string& path, const std::string& message,
+             std::string hint) {
+    Refuse(code, path, "Malformed workflow IR: " + path + " " + message, std::move(hint));
+  }
+  void Refuse(ErrorCode code, const std::string& path, std::string message, std::string hint) {
     failed_ = true;
     if (out_.size() >= limit_) return;
-    out_.push_back({.code = code,
-                    .message = "Malformed workflow IR: " + path + " " + std::move(message),
-                    .hint = std::move(hint),
-                    .path = path});
+    out_.push_back(
+        {.code = code, .message = std::move(message), .hint = std::move(hint), .path = path});
   }
   bool failed() const { return failed_; }
 
@@ -172,9 +174,10 @@ class FormReader {
     if (version->is_int() && version->as_int() == kSchemaVersion) return;
     const std::string shown =
         version->is_int() ? std::to_string(version->as_int()) : version->as_bigint().substr(0, 40);
-    report_.Error(errors::kIrSchemaVersion, path + ".schema_version",
-                  "is " + shown + "; supported versions: [" + std::to_string(kSchemaVersion) + "]",
-                  "compile the source again with this version of Caisson");
+    report_.Refuse(errors::kIrSchemaVersion, path + ".schema_version",
+                   "Unsupported " + (path == "$" ? std::string("IR") : path) + " schema_version " +
+                       shown + "; supported versions: [" + std::to_string(kSchemaVersion) + "]",
+                   "compile the source again with this version of Caisson");
   }
 
   static std::optional<std::string> ReadStateRef(Fields& fields) {

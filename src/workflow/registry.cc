@@ -64,7 +64,7 @@ std::string NodePolicyRefusal(const NodeType& type, std::string_view node_id) {
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates) {
   constexpr std::size_t kLongest = 128;  // keeps the cost of a hostile name bounded
   if (name.empty() || name.size() > kLongest) return {};
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3);
+  std::size_t best = name.size() / 3;
   std::string_view nearest;
   for (std::string_view candidate : candidates) {
     const std::size_t distance = EditDistance(name, candidate, best);

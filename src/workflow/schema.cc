@@ -119,7 +119,8 @@ class DefaultReader {
       return value != nullptr && !value->is_null();
     };
     const bool has_default = info.options.Contains("default");
-    if (has_default && !call.args.empty()) return Refuse(call, "gives its default twice", "");
+    if (has_default && !call.args.empty())
+      return Refuse(call, "gives its default twice", "give it once");
     for (const auto& [keyword, hint] : kRemoved) {
       if (given(keyword)) {
         return Refuse(call, "does not know '" + std::string(keyword) + "' any more", hint);

@@ -179,7 +179,9 @@ std::string OptionError(TypeKind kind, std::string_view option, const json::Valu
   }
   if (!Contains(kInequalities, option)) return value.is_bool() ? "" : NotA(value, "bool");
   const bool is_number = value.is_number() || value.is_bool();
-  const double number = value.is_bool() ? (value.as_bool() ? 1 : 0) : value.ToDouble();
+  const double number = value.is_bool()     ? (value.as_bool() ? 1 : 0)
+                        : value.is_number() ? value.ToDouble()
+                                            : 0;
   if (kind == TypeKind::kInt) {
     const bool whole = is_number && (!value.is_double() || number == std::trunc(number));
     if (!whole) return "ValueError: '" + std::string(option) + "' must be coercible to an integer";

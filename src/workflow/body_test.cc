@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/body.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "errors/body.h"
+#include "json/reader.h"
+#include "python/parser.h"
+#include "workflow/body_check.h"
+#include "workflow/body_parse.h"
+#include "workflow/capability.h"
+
+namespace caisson::workflow {
+namespace {
+
+TEST(Body, HasSeventyEightBuiltins) {
+  EXPECT_EQ(AllowedBuiltins().size(), 78u);
+  EXPECT_TRUE(std::ranges::is_sorted(AllowedBuiltins()));
+  EXPECT_TRUE(std::ranges::is_sorted(RejectedBuiltins()));
+  for (std::string_view name : AllowedBuiltins()) {
+    EXPECT_FALSE(std::ranges::binary_search(RejectedBuiltins(), name)) << name;
+  }
+}
+
+TEST(Body, IsPrintedWithItsLines) {
+  const auto body = PrepareBody({"n", {}, {}, "# c\nx = (1,\n     2)\n\nreturn {'x': x}"});
+  ASSERT_TRUE(body);
+  EXPECT_EQ(body->source, "def run(self, state, config):\n    x = 1, 2\n    return {'x': x}\n");
+  EXPECT_EQ(body->body_lines, (std::vector<std::uint32_t>{0, 2, 5}));
+}
+
+TEST(Body, MayBeIndentedAsAWhole) {
+  const auto body = PrepareBody({"n", {}, {}, "\n  # c\n    x = '''a\n  b'''\n    return x"});
+  ASSERT_TRUE(body) << body.error()[0].message;
+  EXPECT_EQ(body->source, "def run(self, state, config):\n    x = 'a\\n  b'\n    return x\n");
+  EXPECT_EQ(body->body_lines, (std::vector<std::uint32_t>{0, 3, 5}));
+}
+
+TEST(Body, ErrorsCountInItsOwnLines) {
+  const auto plain = PrepareBody({"n", {}, {}, "x = 1\nreturn open"});
+  ASSERT_FALSE(plain);
+  EXPECT_EQ(plain.error()[0].span, (SourceSpan{2, 7, 2, 11}));
+  const auto indented = PrepareBody({"n", {}, {}, "    x = 1\n    return open"});
+  ASSERT_FALSE(indented);
+  EXPECT_EQ(indented.error()[0].span, (SourceSpan{2, 11, 2, 15}));
+}
+
+TEST(Body, IsChecked) {
+  for (const char* body :
+       {"", "# only a comment", "return (", "import os\nreturn 1", "x = 1", "return self.other",
+        "return __import__", "    return 1\nreturn 2", "return 1\n  x = 2"}) {
+    EXPECT_FALSE(PrepareBody({"n", {}, {}, body})) << body;
+  }
+  EXPECT_FALSE(PrepareBody({"n", {}, {}, std::string("return 1\0", 9)}));
+}
+
+TEST(Body, DepthEndsInADiagnostic) {
+  const std::string unary = "return " + std::string(3000, '-') + "1";
+  const auto result = PrepareBody({"n", {}, {}, unary});
+  ASSERT_FALSE(result);
+  EXPECT_FALSE(result.error()[0].message.empty());
+}
+
+TEST(Body, CannotBeLargerThanABody) {
+  const std::string huge = "return '" + std::string(3u << 20, 'x') + "'";
+  ASSERT_FALSE(PrepareBody({"n", {}, {}, huge}));
+}
+
+// Runs the syntax half on the probes of the artifact: what it could not compile is an error, what
+// it ran like CPython is none.
+TEST(Body, SyntaxErrorsAgreeWithTheProbesOfTheArtifact) {
+  std::ifstream file(std::filesystem::path(CAISSON_SOURCE_DIR) / "runtimes" / "micropython" /
+                     "capabilities.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto document = json::Read(text);
+  ASSERT_TRUE(document);
+  // These are gone from the canonical printing of the same AST.
+  const std::vector<std::string> printed_away = {"named_unicode_escape", "with_parenthesised"};
+  int refused = 0;
+  int same = 0;
+  for (const json::Value& probe : document->Find("probes")->as_array()) {
+    const std::string& id = probe.Find("id")->as_string();
+    const std::string& outcome = probe.Find("outcome")->as_string();
+    const auto parsed = ParseBody(probe.Find("snippet")->as_string());
+    if (!parsed || std::ranges::find(printed_away, id) != printed_away.end()) continue;
+    python::Arguments arguments{};
+    python::FunctionDef run{};
+    run.kind = python::StmtKind::kFunctionDef;
+    run.args = &arguments;
+    run.body = parsed->statements;
+    std::vector<python::NodeRef> nodes;
+    python::WalkBreadthFirst(&run, [&](python::NodeRef node) { nodes.push_back(node); });
+    std::vector<Diagnostic> found;
+    internal::CheckGuestSyntax(run, nodes, "n", found);
+    if (outcome == "loud-compile") {
+      EXPECT_FALSE(found.empty()) << id;
+      ++refused;
+    } else {
+      EXPECT_TRUE(found.empty()) << id << ": " << (found.empty() ? "" : found[0].message);
+      same += outcome == "same";
+    }
+  }
+  EXPECT_GE(refused, 11);
+  EXPECT_GE(same, 200);
+}
+
+}  // namespace
+}  // namespace caisson::workflow

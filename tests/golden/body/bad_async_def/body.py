@@ -1,0 +1,4 @@
+class C(CodeNode):
+    def run(self, state, config):
+        async def f(): pass
+        return 1

@@ -1,0 +1,7 @@
+class C(CodeNode):
+    def run(self, state, config):
+        try:
+            pass
+        except FileNotFoundError:
+            pass
+        return 1

@@ -1,0 +1,3 @@
+class C(CodeNode):
+    def run(self, state, config):
+        raise ValueError("x")

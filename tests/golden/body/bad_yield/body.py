@@ -1,0 +1,4 @@
+class C(CodeNode):
+    def run(self, state, config):
+        yield 1
+        return 1

@@ -1,0 +1,5 @@
+class C(CodeNode):
+    def run(self, state, config):
+        def f():
+            yield 1
+        return list(f())

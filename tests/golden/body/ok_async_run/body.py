@@ -1,0 +1,3 @@
+class C(CodeNode):
+    async def run(self, state, config):
+        return 1

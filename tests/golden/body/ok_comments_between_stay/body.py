@@ -1,0 +1,7 @@
+class C(CodeNode):
+    def run(self, state, config):
+        # lost
+        x = 1
+        # kept
+        return x
+        # lost

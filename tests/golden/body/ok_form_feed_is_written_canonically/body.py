@@ -1,0 +1,4 @@
+class C(CodeNode):
+    def run(self, state, config):
+        x = 1  # ab
+        return {"x": x}

@@ -1,0 +1,5 @@
+class C(CodeNode):
+	def run(self, state, config):
+		if state:
+			return 1
+		return 2

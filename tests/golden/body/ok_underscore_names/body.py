@@ -1,0 +1,4 @@
+class C(CodeNode):
+    def run(self, state, config):
+        _x = 1
+        return _x

@@ -1,0 +1,5 @@
+class C(CodeNode):
+    def run(self, state, config):
+        class A(metaclass=type):
+            pass
+        return {}

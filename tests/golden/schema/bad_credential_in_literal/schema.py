@@ -1,0 +1,2 @@
+class S(BaseModel):
+    x: Literal["[[token]]"]

@@ -1,0 +1,3 @@
+@frozen
+class S(BaseModel):
+    x: int

@@ -1,0 +1,2 @@
+class S(BaseModel):
+    x: int = Field(1, default=2)

@@ -1,0 +1,2 @@
+class S(BaseModel):
+    x: float = 1e999

@@ -1,0 +1,2 @@
+class S(BaseModel):
+    x: str | None = Field(pattern="(?=a)", default=None)

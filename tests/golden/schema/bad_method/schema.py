@@ -1,0 +1,3 @@
+class S(BaseModel):
+    x: int
+    def f(self): pass

@@ -1,0 +1,2 @@
+class S(BaseModel):
+    model_dump: int

@@ -1,0 +1,2 @@
+class T(BaseModel):
+    x: int

@@ -1,0 +1,3 @@
+class S(BaseModel):
+    """A query."""
+    text: str

@@ -1,0 +1,5 @@
+class S(BaseModel):
+    old: str
+
+class S(BaseModel):
+    new: int

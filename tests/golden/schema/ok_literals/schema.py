@@ -1,0 +1,10 @@
+class S(BaseModel):
+    a: Literal["a"]
+    b: Literal["a", "b"]
+    c: Literal[1, "x", None]
+    d: Literal[True, 1, 1.0]
+    e: Literal[-1]
+    f: Literal[("a", "b")]
+    g: Literal["a", "a"]
+    h: Literal[[1, 2]]
+    i: Literal["a", "b"] | Literal["b", "a"]
