@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -73,27 +74,45 @@ std::string NormalizeName(std::string_view name) {
   return out;
 }
 
-std::optional<Encoding> FindEncoding(std::string_view cookie) {
-  const std::string name = NormalizeName(cookie);
-  for (const std::string_view known :
-       {"utf-8", "utf8", "u8", "utf", "utf8-ucs2", "utf8-ucs4", "cp65001", "utf-8-sig"}) {
-    if (name == known) return Encoding::kUtf8;
+bool IsAny(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The two families of names that PEP 263 readers fold before anything else.
+std::string FoldName(std::string_view cookie) {
+  const std::string name = NormalizeName(cookie.substr(0, 12));
+  if (name == "utf-8" || name.starts_with("utf-8-")) return "utf-8";
+  for (const std::string_view latin : {"latin-1", "iso-8859-1", "iso-latin-1"}) {
+    if (name == latin || name.starts_with(std::string(latin) + "-")) return "iso-8859-1";
   }
-  if (name.starts_with("utf-8-")) return Encoding::kUtf8;
-  for (const std::string_view known : {"ascii", "us-ascii", "646", "ansi-x3.4-1968", "iso646-us",
-                                       "us", "cp367", "ibm367", "iso-ir-6"}) {
-    if (name == known) return Encoding::kAscii;
+  return std::string(cookie);
+}
+
+std::optional<Encoding> FindEncoding(std::string_view folded) {
+  const std::string name = NormalizeName(folded);
+  if (IsAny(name, {"utf-8", "utf8", "u8", "utf", "utf8-ucs2", "utf8-ucs4", "cp65001"})) {
+    return Encoding::kUtf8;
   }
-  for (const std::string_view known :
-       {"latin-1", "latin1", "latin", "l1", "iso-8859-1", "iso8859-1", "iso8859", "8859", "cp819",
-        "ibm819", "iso-ir-100", "iso-latin-1"}) {
-    if (name == known) return Encoding::kLatin1;
+  if (IsAny(name, {"ascii", "us-ascii", "646", "ansi-x3.4-1968", "iso646-us", "us", "cp367",
+                   "ibm367", "iso-ir-6"})) {
+    return Encoding::kAscii;
   }
-  if (name.starts_with("iso-8859-1-") || name.starts_with("latin-1-") ||
-      name.starts_with("iso-latin-1-")) {
+  if (IsAny(name, {"iso-8859-1", "latin1", "latin", "l1", "iso8859-1", "iso8859", "8859", "cp819",
+                   "ibm819", "iso-ir-100"})) {
     return Encoding::kLatin1;
   }
   return std::nullopt;
+}
+
+// Encodings that Python has and this reader has not.
+bool IsForeign(std::string_view folded) {
+  const std::string name = NormalizeName(folded);
+  for (const std::string_view family :
+       {"cp", "iso", "windows", "koi", "mac", "big5", "gb", "euc", "shift", "sjis", "utf-16",
+        "utf-32", "utf-7", "hz", "johab", "tis", "ptcp"}) {
+    if (name.starts_with(family)) return true;
+  }
+  return false;
 }
 
 // CPython's words for the first byte that is not UTF-8.
@@ -121,6 +140,30 @@ std::string DescribeInvalidUtf8(std::string_view text, std::size_t at) {
                      at + valid - 1, reason);
 }
 
+bool BelongsToWord(char c) {
+  return static_cast<unsigned char>(c) >= 0x80 || c == '_' || (c >= '0' && c <= '9') ||
+         ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+// CPython decodes word by word and counts from the word's start.
+SyntaxError NotUtf8(std::string_view text, std::size_t at) {
+  std::size_t begin = at;
+  std::size_t end = at;
+  while (begin > 0 && BelongsToWord(text[begin - 1])) --begin;
+  while (end < text.size() && BelongsToWord(text[end])) ++end;
+  std::uint32_t line = 1;
+  std::size_t line_start = 0;
+  for (std::size_t i = 0; i < at; ++i) {
+    const bool ends = text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
+    if (!ends) continue;
+    ++line;
+    line_start = i + 1;
+  }
+  const auto column = static_cast<std::uint32_t>(end - 1 - line_start);
+  return Error(DescribeInvalidUtf8(text.substr(begin, end - begin), at - begin),
+               {line, column, line, column});
+}
+
 std::expected<void, SyntaxError> Decode(std::string_view source, Encoding encoding,
                                         std::string& out) {
   if (encoding == Encoding::kLatin1) {
@@ -128,18 +171,17 @@ std::expected<void, SyntaxError> Decode(std::string_view source, Encoding encodi
     for (const char c : source) AppendUtf8(out, static_cast<unsigned char>(c));
     return {};
   }
-  if (const std::size_t at = FindInvalidUtf8(source); at != std::string_view::npos) {
-    return std::unexpected(Error(DescribeInvalidUtf8(source, at)));
-  }
   if (encoding == Encoding::kAscii) {
     const auto* bad = std::find_if(source.begin(), source.end(),
                                    [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
     if (bad != source.end()) {
-      return std::unexpected(Error(
-          fmt::format("(unicode error) 'ascii' codec can't decode byte 0x{:02x} in position {}: "
-                      "ordinal not in range(128)",
-                      static_cast<unsigned char>(*bad), bad - source.begin())));
+      return std::unexpected(
+          Error(fmt::format("'ascii' codec can't decode byte 0x{:02x} in position {}: "
+                            "ordinal not in range(128)",
+                            static_cast<unsigned char>(*bad), bad - source.begin())));
     }
+  } else if (const std::size_t at = FindInvalidUtf8(source); at != std::string_view::npos) {
+    return std::unexpected(NotUtf8(source, at));
   }
   out.assign(source);
   return {};
@@ -150,16 +192,16 @@ std::expected<Encoding, SyntaxError> ChooseEncoding(std::string_view& source) {
   if (marked) source.remove_prefix(kByteOrderMark.size());
   const std::string_view cookie = FindCookie(source);
   if (cookie.empty()) return Encoding::kUtf8;
-  const auto encoding = FindEncoding(cookie);
-  if (marked && encoding != Encoding::kUtf8) {
-    return std::unexpected(Error(fmt::format("encoding problem: {} with BOM", cookie)));
+  const std::string name = FoldName(cookie);
+  if (marked && name != "utf-8") {
+    return std::unexpected(Error(fmt::format("encoding problem: {} with BOM", name)));
   }
-  if (!encoding) {
+  const auto encoding = FindEncoding(name);
+  if (!encoding && IsForeign(name)) {
     return std::unexpected(
-        Error(fmt::format("unknown encoding: {} (UTF-8, ASCII and Latin-1 are read; save the file "
-                          "as UTF-8)",
-                          cookie)));
+        Error(fmt::format("the encoding {} is not supported: save the file as UTF-8", name)));
   }
+  if (!encoding) return std::unexpected(Error(fmt::format("unknown encoding: {}", name)));
   return *encoding;
 }
 

@@ -1,0 +1,1 @@
+﻿x = "é"  # byte order mark
