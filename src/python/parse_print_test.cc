@@ -16,7 +16,7 @@ namespace {
 
 struct Case {
   std::string_view source;
-  std::string_view printed = {};  // the same as the source when empty
+  std::string_view printed;  // the same as the source when empty
 };
 
 // Without the final newline, if there is only one line.
@@ -97,6 +97,7 @@ TEST(ParsePrint, WritesFStringsThatOlderReadersUnderstandToo) {
   ExpectPrinted({
       {"f'{a}{b!r}{c:>10}{d!s:{e}.{f}}'"},
       {"f'{x=}'", "f'x={x!r}'"},
+      {"f'{x:>{y=}}'", "f'{x:>y={y!r}}'"},
       {"f'{{{x}}}'"},
       {"f\"{d['k']}\"", "f'{d[\"k\"]}'"},
       {"f\"it's {d['k']}\"", "f\"it's {d['k']}\""},

@@ -238,6 +238,7 @@ class Parser {
   std::string_view DebugText(const Token& brace, const Token& end);
   Expr* Concatenate(const Token* first, List<Expr*> parts);
   List<Expr*> FoldNeighbours(List<Expr*> parts);
+  List<Expr*> WithoutEmptyTexts(List<Expr*> parts);
   Expr* FoldTexts(List<Expr*> texts);
 
   std::string_view text_;

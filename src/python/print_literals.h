@@ -14,8 +14,8 @@ namespace caisson::python {
 // What has to be hidden inside a quoted text besides the quote, backslashes and unprintables.
 struct Escaping {
   char quote = '\'';
-  std::string_view as_hex = {};  // ASCII characters written as \xNN
-  bool double_braces = false;    // braces written twice, as in the text of an f-string
+  std::string_view as_hex;     // ASCII characters written as \xNN
+  bool double_braces = false;  // braces written twice, as in the text of an f-string
 };
 
 // `text` as UTF-8 (WTF-8 for lone surrogates) without the surrounding quotes.
