@@ -26,6 +26,7 @@ BUILD = ROOT / "build" / "bench"
 
 # name -> command; {build} and {python} are filled in.
 BENCHES: dict[str, list[str]] = {
+    "compile": ["{python}", "bench/compile_workflows.py", "{build}/src/workflow/compile_bench"],
 }
 
 

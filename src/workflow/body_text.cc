@@ -119,6 +119,12 @@ bool MeansTheSame(const std::string& text, const std::string& printed) {
 SourceLines::SourceLines(std::string_view source) : source_(source), starts_{0} {
   std::size_t split_start = 0;
   for (std::size_t at = 0; at < source.size();) {
+    // Most characters cannot begin a break, whatever its kind.
+    const auto first = static_cast<unsigned char>(source[at]);
+    if (first > 0x1E && first != 0xC2 && first != 0xE2) {
+      ++at;
+      continue;
+    }
     const std::size_t odd = BreakLength(source, at, true);
     if (odd == 0) {
       ++at;

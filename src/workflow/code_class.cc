@@ -83,17 +83,16 @@ bool CodeClass::Check(std::string_view node_id, const std::vector<std::string>& 
   for (Diagnostic& diagnostic : found) {
     if (fields_unknown_ && diagnostic.code == errors::kBodyUndeclaredField) continue;
     if (diagnostic.severity == Severity::kError) entry->second = false;
-    const std::pair key(diagnostic.span, diagnostic.code);
-    if (std::ranges::find(reported_, key) != reported_.end()) continue;
-    reported_.push_back(key);
+    const SourceSpan& span = diagnostic.span;
+    if (!reported_.emplace(span.line, span.column, diagnostic.code.name).second) continue;
     out.push_back(std::move(diagnostic));
   }
   return entry->second;
 }
 
-const BodyTextResult& CodeClass::Body(std::string_view source) {
+const BodyTextResult& CodeClass::Body(const SourceLines& lines) {
   if (body_.text.empty()) {
-    body_ = BodyText(*run_, SourceLines(source));
+    body_ = BodyText(*run_, lines);
     bytes_ += body_.text.size();
   }
   return body_;

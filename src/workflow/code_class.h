@@ -4,8 +4,10 @@
 // which must outlive it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -41,7 +43,7 @@ class CodeClass {
              const CompileOptions& options, std::vector<Diagnostic>& out);
 
   // The body's text in the IR, and the line of the file where it begins; requires usable().
-  const BodyTextResult& Body(std::string_view source);
+  const BodyTextResult& Body(const SourceLines& lines);
 
  private:
   void Collect(const python::Stmt& member, const Grammar& grammar, std::vector<Diagnostic>& out);
@@ -57,7 +59,7 @@ class CodeClass {
   bool fields_unknown_ = false;
   bool used_ = false;
   std::unordered_map<std::string, bool> checked_;  // by the injected fields
-  std::vector<std::pair<SourceSpan, ErrorCode>> reported_;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::string_view>> reported_;  // place, code
   BodyTextResult body_;
 };
 

@@ -92,13 +92,13 @@ class Compilation {
         grammar_(CheckGrammar(module_, out_)),
         classes_(module_, grammar_, out_),
         schemas_(module_),
-        session_{.tree = tree,
-                 .options = options,
+        session_{.options = options,
                  .grammar = grammar_,
                  .classes = classes_,
                  .schemas = schemas_,
                  .imports = CollectImports(module_),
                  .builders = CollectBuilders(module_),
+                 .lines = SourceLines(tree.source()),
                  .out = &out_} {}
 
   CompileResult Run() {

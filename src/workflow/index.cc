@@ -108,6 +108,20 @@ std::optional<json::Value> Literal(const python::Expr& expr) {
   return LowerLiteral(expr, {}, CredentialPolicy::kAllow, nullptr, ignored);
 }
 
+// A cheap look before the value is made.
+bool MayHoldPlaceholder(const python::Expr& expr) {
+  const auto any = [](python::List<python::Expr*> elements) {
+    return std::ranges::any_of(
+        elements, [](const python::Expr* element) { return MayHoldPlaceholder(*element); });
+  };
+  if (const auto* list = IsA<python::ListExpr>(&expr)) return any(list->elts);
+  if (const auto* tuple = IsA<python::Tuple>(&expr)) return any(tuple->elts);
+  if (const auto* set = IsA<python::Set>(&expr)) return any(set->elts);
+  if (const auto* dict = IsA<python::Dict>(&expr)) return any(dict->values);
+  const std::optional<std::string_view> text = StringLiteral(expr);
+  return text && text->find("[[") != std::string_view::npos;
+}
+
 // The dotted path before the last dot of `a.b.C`, or empty.
 std::string ModuleOf(const python::Expr& callee) {
   const auto* attribute = IsA<python::Attribute>(&callee);
@@ -220,9 +234,24 @@ class IndexBuilder {
   // ---- credentials
 
   void CollectCredentials(const python::Call& call, std::string_view type) {
-    if (!IsNodeClass(*call.func, type)) return;
-    if (const NodeType* node = FindNodeType(type)) CollectDefaults(call, *node);
+    const NodeType* node = FindNodeType(type);
+    const bool in_defaults = node != nullptr && HasDefaultPlaceholder(*node);
+    const bool given = std::ranges::any_of(call.keywords, [](const python::Keyword* keyword) {
+      return MayHoldPlaceholder(*keyword->value);
+    });
+    if ((!in_defaults && !given) || !IsNodeClass(*call.func, type)) return;
+    if (in_defaults) CollectDefaults(call, *node);
     for (const auto& [field, value] : Keywords(call)) CollectValue(type, field, value);
+  }
+
+  bool HasDefaultPlaceholder(const NodeType& node) {
+    const auto [known, is_new] = default_placeholders_.try_emplace(&node);
+    if (is_new) {
+      known->second = std::ranges::any_of(node.fields, [](const NodeField& field) {
+        return field.default_json.find("[[") != std::string_view::npos;
+      });
+    }
+    return known->second;
   }
 
   bool IsNodeClass(const python::Expr& callee, std::string_view type) const {
@@ -316,6 +345,7 @@ class IndexBuilder {
   std::unordered_map<std::string_view, std::string_view> aliases_;  // local name -> imported name
   std::unordered_map<std::string_view, std::string_view> modules_;  // local name -> its module
   std::unordered_map<std::string_view, std::string_view> module_aliases_;
+  std::unordered_map<const NodeType*, bool> default_placeholders_;
 };
 
 }  // namespace

@@ -189,7 +189,7 @@ bool Interpreter::MakeCodeNode(CodeClass& cls, const python::Call& call,
   if (!config_ok || !body_ok || session_.grammar.Refused(&cls.definition())) return false;
   std::size_t own = 0;
   for (const auto& [key, value] : given) own += key.size() + EstimateBytes(value);
-  const BodyTextResult& body = cls.Body(session_.tree.source());
+  const BodyTextResult& body = cls.Body(session_.lines);
   if (body.first_line != 0) node.body_span = {.line = body.first_line};
   node.bytes = own + cls.bytes();
   if (!Afford(node.bytes, call.span)) return false;

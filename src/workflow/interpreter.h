@@ -27,7 +27,6 @@ namespace caisson::workflow {
 
 // What all builders of a file share.
 struct Session {
-  const python::Tree& tree;
   const CompileOptions& options;
   const Grammar& grammar;
   CodeClasses& classes;
@@ -35,6 +34,7 @@ struct Session {
   ModelImports imports;
   std::unordered_map<std::string_view, const python::FunctionDef*> builders;
 
+  SourceLines lines;             // of the source
   std::vector<Diagnostic>* out;  // where diagnostics go
   ValidateHints hints;
   std::vector<std::pair<std::string, json::Value>> schemas_in_use;
