@@ -39,11 +39,9 @@ struct CgroupMount {
   std::string options;  // v1: the controllers among them
 };
 
-std::vector<CgroupMount> CgroupMounts() {
+std::vector<CgroupMount> CgroupMounts(const std::string& mountinfo) {
   std::vector<CgroupMount> mounts;
-  auto text = ReadSmallFile("/proc/self/mountinfo");
-  if (!text) return mounts;
-  std::istringstream lines(*text);
+  std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
     std::string id, parent, device, word, type, source;
@@ -60,10 +58,8 @@ std::vector<CgroupMount> CgroupMounts() {
 }
 
 // The path of our own group in the hierarchy of `controller` (v1) or in the v2 one (empty name).
-std::string OwnPath(std::string_view controller) {
-  auto text = ReadSmallFile("/proc/self/cgroup");
-  if (!text) return {};
-  std::istringstream lines(*text);
+std::string OwnPath(const std::string& own_groups, std::string_view controller) {
+  std::istringstream lines(own_groups);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -84,8 +80,8 @@ std::string Directory(const CgroupMount& mount, std::string path) {
 
 bool Writable(const std::string& directory) { return ::access(directory.c_str(), W_OK) == 0; }
 
-void PlaceV1(const CgroupMount& mount, ControllerPlace& place) {
-  const std::string own = Directory(mount, OwnPath(ControllerName(place.controller)));
+void PlaceV1(const CgroupMount& mount, const std::string& own_groups, ControllerPlace& place) {
+  const std::string own = Directory(mount, OwnPath(own_groups, ControllerName(place.controller)));
   if (!Writable(own)) {
     place.reason = own + " (v1) is not writable for us";
     return;
@@ -96,10 +92,10 @@ void PlaceV1(const CgroupMount& mount, ControllerPlace& place) {
 
 // In v2 a group that has processes hands no controllers down, the root excepted; so the nearest
 // ancestor that does is taken.
-void PlaceV2(const CgroupMount& mount, ControllerPlace& place) {
+void PlaceV2(const CgroupMount& mount, const std::string& own_groups, ControllerPlace& place) {
   const std::string name = ControllerName(place.controller);
   const auto available = ReadSmallFile(mount.point + "/cgroup.controllers");
-  std::string directory = Directory(mount, OwnPath(""));
+  std::string directory = Directory(mount, OwnPath(own_groups, ""));
   for (;;) {
     const auto handed_down = ReadSmallFile(directory + "/cgroup.subtree_control");
     if (handed_down) {
@@ -124,17 +120,18 @@ void PlaceV2(const CgroupMount& mount, ControllerPlace& place) {
   place.parent = directory;
 }
 
-ControllerPlace FindPlace(const std::vector<CgroupMount>& mounts, Controller controller) {
+ControllerPlace FindPlace(const std::vector<CgroupMount>& mounts, const std::string& own_groups,
+                          Controller controller) {
   ControllerPlace place{.controller = controller};
   place.reason = "no cgroup hierarchy with this controller is mounted";
   for (const CgroupMount& mount : mounts) {
     if (mount.version == 1 && HasWord(mount.options, ControllerName(controller), ',')) {
-      PlaceV1(mount, place);
+      PlaceV1(mount, own_groups, place);
       return place;
     }
   }
   for (const CgroupMount& mount : mounts) {
-    if (mount.version == 2 && place.version == 0) PlaceV2(mount, place);
+    if (mount.version == 2 && place.version == 0) PlaceV2(mount, own_groups, place);
   }
   return place;
 }
@@ -233,9 +230,18 @@ const char* ControllerName(Controller controller) {
 }
 
 std::array<ControllerPlace, 3> FindControllers() {
-  const std::vector<CgroupMount> mounts = CgroupMounts();
+  // What cannot be read names no hierarchy.
+  return FindControllers(ReadSmallFile("/proc/self/mountinfo").value_or(""),
+                         ReadSmallFile("/proc/self/cgroup").value_or(""));
+}
+
+std::array<ControllerPlace, 3> FindControllers(const std::string& mountinfo,
+                                               const std::string& own_groups) {
+  const std::vector<CgroupMount> mounts = CgroupMounts(mountinfo);
   std::array<ControllerPlace, 3> places;
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = FindPlace(mounts, kControllers[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    places[i] = FindPlace(mounts, own_groups, kControllers[i]);
+  }
   return places;
 }
 

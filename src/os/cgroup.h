@@ -30,6 +30,9 @@ struct ControllerPlace {
 
 // One entry per controller. Makes nothing.
 std::array<ControllerPlace, 3> FindControllers();
+// The same for a process whose /proc/self/mountinfo and /proc/self/cgroup have these texts.
+std::array<ControllerPlace, 3> FindControllers(const std::string& mountinfo,
+                                               const std::string& own_groups);
 
 struct CgroupLimits {
   std::uint64_t memory_bytes = 0;  // swap is not given in addition; 0: no limit

@@ -159,6 +159,7 @@ WorkerStats WorkerRuntime::Pool::Stats() {
     if (slot->state != Slot::State::kUp) continue;
     ++stats.running;
     stats.resident_bytes += ResidentBytes(*slot->worker);
+    stats.process_ids.push_back(slot->worker->jailed.process.pid());
   }
   return stats;
 }

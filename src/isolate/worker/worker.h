@@ -56,6 +56,7 @@ struct WorkerStats {
   std::uint64_t started = 0;         // since the runtime was made
   std::uint64_t killed = 0;          // ended by us or by themselves, while the runtime was in use
   std::uint64_t resident_bytes = 0;  // of all that run
+  std::vector<int> process_ids;      // of all that run
 };
 
 class WorkerRuntime final : public Runtime {
@@ -89,7 +90,8 @@ class WorkerRuntime final : public Runtime {
   WorkerStats Stats() const;
 
   // For a caller that cannot wait for its calls: kills all workers and returns when they have gone.
-  // Calls that wait, and later ones, fail with isolate.worker_lost. May be called at any time, once.
+  // Calls that wait, and later ones, fail with isolate.worker_lost. May be called at any time,
+  // once.
   void Shutdown();
 
  private:

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -197,14 +198,12 @@ class Answers {
   std::vector<Result<EncodedOutcome>> results_;
 };
 
-pid_t WorkerPid() {
-  // The only child that this process has.
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-    auto children = os::ReadSmallFile(entry.path().string() + "/children");
-    if (!children || children->empty()) continue;
-    return static_cast<pid_t>(std::strtol(children->c_str(), nullptr, 10));
-  }
-  return -1;
+// Signals the one worker of `runtime`, and nothing else ever: kill(2) takes -1, 0 and 1 for others.
+void SignalWorker(const WorkerRuntime& runtime, int signal) {
+  const std::vector<int> workers = runtime.Stats().process_ids;
+  ASSERT_EQ(workers.size(), 1u);
+  ASSERT_GT(workers[0], 1);
+  ASSERT_EQ(::kill(workers[0], signal), 0);
 }
 
 TEST(WorkerRuntime, CallsTheExecutorInAJailedProcess) {
@@ -283,7 +282,7 @@ TEST(WorkerRuntime, LosesOnlyTheCallDuringWhichAWorkerIsKilled) {
   runtime->Submit(JobOf("sleep 10000"), slow.Take());
   for (int i = 0; i < 8; ++i) runtime->Submit(JobOf("echo"), others.Take());
   std::this_thread::sleep_for(100ms);
-  ASSERT_EQ(::kill(WorkerPid(), SIGKILL), 0);
+  ASSERT_NO_FATAL_FAILURE(SignalWorker(*runtime, SIGKILL));
   const auto killed = slow.Await(1);
   ASSERT_TRUE(killed[0]);
   EXPECT_EQ(killed[0]->outcome.fault, Fault::kKilled);
@@ -299,7 +298,7 @@ TEST(WorkerRuntime, ServesTheNextCallAfterAnIdleWorkerWasKilled) {
   auto runtime = Make();
   for (int i = 0; i < 5; ++i) {
     ExpectEcho(*runtime);
-    ASSERT_EQ(::kill(WorkerPid(), SIGKILL), 0);
+    ASSERT_NO_FATAL_FAILURE(SignalWorker(*runtime, SIGKILL));
     std::this_thread::sleep_for(50ms);
   }
   ExpectEcho(*runtime);
@@ -364,7 +363,7 @@ TEST(WorkerRuntime, KillsAWorkerThatDoesNotAnswerInTime) {
 TEST(WorkerRuntime, KillsAWorkerThatStopsReading) {
   auto runtime = Make();
   ExpectEcho(*runtime);
-  ::kill(WorkerPid(), SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(SignalWorker(*runtime, SIGSTOP));
   EncodedJob job = JobOf("echo", "{\"x\":\"" + std::string(8u << 20, 'x') + "\"}");
   job.limits.wall_clock = 100ms;
   EXPECT_EQ(FaultOf(*runtime, job), Fault::kWallClock);
@@ -547,30 +546,39 @@ TEST(WorkerRuntime, LeavesNothingBehindAfterAThousandCalls) {
 }
 
 TEST(WorkerRuntime, EndsItsWorkersWhenItIsKilled) {
+  // So that the orphan comes to us, who can wait for it.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   int pipe_fds[2];
   ASSERT_EQ(::pipe(pipe_fds), 0);
   const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
   if (child == 0) {
     auto runtime = Make();
     (void)runtime->CallEncoded(JobOf("echo"));
-    const pid_t worker = WorkerPid();
+    const std::vector<int> workers = runtime->Stats().process_ids;
+    const pid_t worker = workers.size() == 1 ? workers[0] : 0;
     (void)!::write(pipe_fds[1], &worker, sizeof worker);
     (void)runtime->CallEncoded(JobOf("sleep 60000"));
     ::_exit(0);
   }
-  pid_t worker = -1;
-  ASSERT_EQ(::read(pipe_fds[0], &worker, sizeof worker), static_cast<ssize_t>(sizeof worker));
-  ASSERT_GT(worker, 0);
+  ::close(pipe_fds[1]);
+  pid_t worker = 0;
+  const ssize_t read = ::read(pipe_fds[0], &worker, sizeof worker);
+  ASSERT_GT(child, 1);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i) {
-    gone = ::kill(worker, 0) != 0 && errno == ESRCH;
-    if (!gone) std::this_thread::sleep_for(10ms);
+  ASSERT_EQ(read, static_cast<ssize_t>(sizeof worker));
+  ASSERT_GT(worker, 1);
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 1000 && ended == 0; ++i) {
+    ended = ::waitpid(worker, &status, WNOHANG);
+    if (ended == 0) std::this_thread::sleep_for(10ms);
   }
-  EXPECT_TRUE(gone);
+  EXPECT_EQ(ended, worker);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   ::close(pipe_fds[0]);
-  ::close(pipe_fds[1]);
   os::Cgroup::Sweep();
 }
 
@@ -683,7 +691,7 @@ TEST(MicroPythonInAWorker, LosesOneCallToAKill) {
   job.limits.fuel = 0;
   runtime->Submit(job, answers.Take());
   std::this_thread::sleep_for(100ms);
-  ASSERT_EQ(::kill(WorkerPid(), SIGKILL), 0);
+  ASSERT_NO_FATAL_FAILURE(SignalWorker(*runtime, SIGKILL));
   const auto killed = answers.Await(1);
   ASSERT_TRUE(killed[0]);
   EXPECT_EQ(killed[0]->outcome.fault, Fault::kKilled);

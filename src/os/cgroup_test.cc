@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/cgroup.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "os/fd.h"
+
+namespace caisson::os {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory that looks like a mounted hierarchy.
+class FakeHierarchy : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = (fs::temp_directory_path() / ("caisson-cgroup-test." + std::to_string(::getpid())))
+                .string();
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Group(const std::string& path, const std::string& handed_down) {
+    fs::create_directories(root_ + path);
+    std::ofstream(root_ + path + "/cgroup.subtree_control") << handed_down << "\n";
+    std::ofstream(root_ + path + "/cgroup.controllers") << "cpu memory pids\n";
+  }
+  std::string V2(const std::string& mount_root = "/") const {
+    return "31 23 0:28 " + mount_root + " " + root_ +
+           " rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+  }
+
+  std::string root_;
+};
+
+const ControllerPlace& Memory(const std::array<ControllerPlace, 3>& places) { return places[0]; }
+
+TEST_F(FakeHierarchy, V2TakesTheNearestGroupThatHandsTheControllerDown) {
+  Group("", "cpu memory pids");
+  Group("/user.slice", "memory pids");
+  Group("/user.slice/session.scope", "");
+  const auto places = FindControllers(V2(), "0::/user.slice/session.scope\n");
+  EXPECT_EQ(Memory(places).version, 2) << Memory(places).reason;
+  EXPECT_EQ(Memory(places).parent, root_ + "/user.slice");
+  EXPECT_EQ(places[1].parent, root_);  // cpu is handed down from the root only
+  EXPECT_EQ(places[2].parent, root_ + "/user.slice");
+}
+
+TEST_F(FakeHierarchy, V2SaysWhyAControllerCannotBeHad) {
+  Group("", "pids");
+  Group("/a", "");
+  auto places = FindControllers(V2(), "0::/a\n");
+  EXPECT_EQ(Memory(places).version, 0);
+  EXPECT_NE(Memory(places).reason.find("hands the controller down"), std::string::npos);
+  std::ofstream(root_ + "/cgroup.controllers") << "hugetlb\n";
+  places = FindControllers(V2(), "0::/a\n");
+  EXPECT_NE(Memory(places).reason.find("does not have the controller"), std::string::npos);
+}
+
+TEST_F(FakeHierarchy, TakesOnlyGroupsThatItMayWrite) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  Group("", "memory");
+  fs::permissions(root_, fs::perms::owner_read | fs::perms::owner_exec);
+  const auto places = FindControllers(V2(), "0::/\n");
+  fs::permissions(root_, fs::perms::owner_all);
+  EXPECT_EQ(Memory(places).version, 0);
+  EXPECT_NE(Memory(places).reason.find("not writable"), std::string::npos);
+}
+
+TEST_F(FakeHierarchy, AContainersMountShowsOnlyItsPartOfTheTree) {
+  Group("", "memory");
+  const auto places = FindControllers(V2("/docker/abc"), "0::/docker/abc\n");
+  EXPECT_EQ(Memory(places).parent, root_) << Memory(places).reason;
+}
+
+TEST_F(FakeHierarchy, V1IsFoundByItsOptionsAndPreferredInAHybrid) {
+  fs::create_directories(root_ + "/job");
+  const std::string mounts = "34 31 0:31 / " + root_ +
+                             " rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+                             "41 31 0:38 / /nonexistent rw - cgroup2 cgroup2 rw\n";
+  const auto places = FindControllers(mounts, "3:cpu,cpuacct:/job\n0::/elsewhere\n");
+  EXPECT_EQ(places[1].version, 1) << places[1].reason;
+  EXPECT_EQ(places[1].parent, root_ + "/job");
+  EXPECT_EQ(Memory(places).version, 0);
+}
+
+TEST(FindControllers, SaysThatNothingIsMounted) {
+  for (const ControllerPlace& place : FindControllers("", "")) {
+    EXPECT_EQ(place.version, 0);
+    EXPECT_NE(place.reason.find("no cgroup hierarchy"), std::string::npos);
+  }
+}
+
+TEST(Cgroup, SweepsOnlyWhatDeadProcessesLeft) {
+  const ControllerPlace place = FindControllers()[0];
+  if (place.version == 0) GTEST_SKIP() << place.reason;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const std::string dead = place.parent + "/caisson." + std::to_string(child) + ".0";
+  const std::string ours = place.parent + "/" + Cgroup::NamePrefix() + "sweep";
+  fs::create_directory(dead);
+  fs::create_directory(ours);
+  Cgroup::Sweep();
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_TRUE(fs::exists(ours));
+  fs::remove(ours);
+}
+
+TEST(Cgroup, LimitsWhatItSaysAndGoesAway) {
+  const ControllerPlace place = FindControllers()[0];
+  if (place.version == 0) GTEST_SKIP() << place.reason;
+  std::string directory;
+  {
+    const Cgroup group = Cgroup::Make(Cgroup::NamePrefix() + "limits", {.memory_bytes = 64u << 20});
+    ASSERT_FALSE(group.directories().empty());
+    directory = place.parent + "/" + Cgroup::NamePrefix() + "limits";
+    const auto limit =
+        ReadSmallFile(directory + (place.version == 1 ? "/memory.limit_in_bytes" : "/memory.max"));
+    ASSERT_TRUE(limit) << limit.error().message;
+    EXPECT_EQ(*limit, "67108864\n");
+    EXPECT_EQ(group.OomKills(), 0u);
+  }
+  EXPECT_FALSE(fs::exists(directory));
+}
+
+}  // namespace
+}  // namespace caisson::os
