@@ -2,6 +2,9 @@
 #include "cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -68,6 +71,19 @@ CLI::Option* AddQuantity(CLI::App* app, const char* name, Target& target, Parse 
       ->type_name(type);
 }
 
+// One of `choices`. The type name shows them, lower-case words between bars; completions read it.
+void AddChoice(CLI::App* app, const std::string& name, const std::vector<std::string>& choices,
+               const std::function<void(const std::string&)>& take, const char* help) {
+  const std::string shown = CLI::detail::join(choices, "|");
+  const auto check = [name, choices, shown, take](const std::string& text) {
+    if (std::ranges::find(choices, text) == choices.end()) {
+      throw CLI::ValidationError(name, "'" + text + "' is none of " + shown);
+    }
+    take(text);
+  };
+  app->add_option_function<std::string>(name, check, help)->type_name(shown);
+}
+
 // One parse: the tree of commands and the structs that it fills.
 class CommandLine {
  public:
@@ -95,6 +111,11 @@ class CommandLine {
       std::ostringstream unused;
       app_.exit(wish, out, unused);
       return PrintArguments{out.str()};
+    } catch (const CLI::RequiredError& error) {
+      const bool has_word = argc > 1 && argv[1][0] != '-' && app_.get_subcommands().empty();
+      return Fail(errors::kCliUsage, (has_word ? "'" + std::string(argv[1]) + "' is no subcommand"
+                                               : std::string(error.what())) +
+                                         "; " + HelpHint());
     } catch (const CLI::Error& error) {
       return Fail(errors::kCliUsage, std::string(error.what()) + "; " + HelpHint());
     }
@@ -128,13 +149,10 @@ class CommandLine {
         {"text", DiagnosticFormat::kText},
         {"json", DiagnosticFormat::kJson},
         {"sarif", DiagnosticFormat::kSarif}};
-    command
-        ->add_option_function<std::string>(
-            "--format", [&source](const std::string& name) { source.format = kFormats.at(name); },
-            "How diagnostics are written")
-        ->check(CLI::IsMember({"text", "json", "sarif"}))
-        ->type_name("")
-        ->default_str("text");
+    AddChoice(
+        command, "--format", {"text", "json", "sarif"},
+        [&source](const std::string& name) { source.format = kFormats.at(name); },
+        "How diagnostics are written (text)");
   }
 
   static void AddSource(CLI::App* command, SourceArguments& source) {
@@ -147,8 +165,8 @@ class CommandLine {
     command
         ->add_option_function<std::string>(
             "--mode", [&source](const std::string& mode) { source.mode = mode; },
-            "Definition mode: restricted (unrestricted does not exist yet)")
-        ->type_name("MODE");
+            "Definition mode (unrestricted does not exist yet)")
+        ->type_name("restricted");
   }
 
   static void AddIsolation(CLI::App* command, IsolationArguments& isolation) {
@@ -156,7 +174,7 @@ class CommandLine {
     command->add_flag("--allow-unjailed", isolation.allow_unjailed,
                       "Run even where a mandatory wall of the jail cannot be built");
     command->add_option("--workers", isolation.workers, "Isolate workers (default: one per core)")
-        ->check(CLI::Range(1, 64))
+        ->check(CLI::Range(1, 64).description(""))
         ->type_name("N");
     AddQuantity(command, "--memory", limits.memory_bytes, ParseBytes,
                 "Linear memory of one call (256MiB)", "SIZE");
@@ -216,16 +234,12 @@ class CommandLine {
   }
 
   void AddPolicy(CLI::App* command) {
-    command
-        ->add_option_function<std::string>(
-            "--policy",
-            [this](const std::string& name) {
-              run_.policy = name == "raise" ? graph::Policy::kRaise : graph::Policy::kDrop;
-            },
-            "What to do with state that has no JSON form on its way into a code node")
-        ->check(CLI::IsMember({"drop", "raise"}))
-        ->type_name("")
-        ->default_str("drop");
+    AddChoice(
+        command, "--policy", {"drop", "raise"},
+        [this](const std::string& name) {
+          run_.policy = name == "raise" ? graph::Policy::kRaise : graph::Policy::kDrop;
+        },
+        "What to do with state that has no JSON form on its way into a code node (drop)");
   }
 
   void AddCredentials(CLI::App* command) {
@@ -266,13 +280,10 @@ class CommandLine {
   void AddGraph() {
     CLI::App* command = Subcommand("graph", "Draw a workflow as Mermaid or DOT", kGraphFooter);
     AddFile(command, graph_.source.file, "A workflow file or IR; - is standard input");
-    command
-        ->add_option_function<std::string>(
-            "--format", [this](const std::string& name) { graph_.dot = name == "dot"; },
-            "The language of the drawing")
-        ->check(CLI::IsMember({"mermaid", "dot"}))
-        ->type_name("")
-        ->default_str("mermaid");
+    AddChoice(
+        command, "--format", {"mermaid", "dot"},
+        [this](const std::string& name) { graph_.dot = name == "dot"; },
+        "The language of the drawing (mermaid)");
     AddMode(command, graph_.source);
     command->final_callback([this] { chosen_ = &graph_; });
   }
@@ -294,10 +305,10 @@ class CommandLine {
   void AddCompletions() {
     CLI::App* command =
         Subcommand("completions", "Print a completion script for a shell", kCompletionsFooter);
-    command->add_option("SHELL", completions_.shell, "bash, zsh or fish")
-        ->required()
-        ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-        ->type_name("");
+    AddChoice(
+        command, "SHELL", {"bash", "zsh", "fish"},
+        [this](const std::string& name) { completions_.shell = name; }, "The shell");
+    command->get_option("SHELL")->required();
     command->final_callback([this] { chosen_ = &completions_; });
   }
 
@@ -321,31 +332,21 @@ class CommandLine {
       chosen_;
 };
 
-const std::map<std::string, std::vector<std::string>>& Choices() {
-  static const std::map<std::string, std::vector<std::string>> kChoices = {
-      {"--format", {"text", "json", "sarif"}},
-      {"--policy", {"drop", "raise"}},
-      {"--mode", {"restricted"}},
-      {"SHELL", {"bash", "zsh", "fish"}}};
-  return kChoices;
-}
-
-std::vector<std::string> ChoicesOf(const std::string& command, const std::string& option) {
-  if (command == "graph" && option == "--format") return {"mermaid", "dot"};
-  const auto entry = Choices().find(option);
-  return entry == Choices().end() ? std::vector<std::string>{} : entry->second;
+std::vector<std::string> ChoicesOf(const CLI::Option& option) {
+  const std::string shown = option.get_type_name();
+  if (shown.empty() || std::islower(static_cast<unsigned char>(shown[0])) == 0) return {};
+  return CLI::detail::split(shown, '|');
 }
 
 void DescribeOption(CommandInfo& info, const CLI::Option& option) {
   if (option.get_positional()) {
-    info.choices = ChoicesOf(info.name, option.get_name(true));
+    info.choices = ChoicesOf(option);
     info.takes_files = info.choices.empty();
     return;
   }
   const bool takes_value = option.get_items_expected_max() > 0;
   for (const std::string& name : option.get_lnames()) {
-    info.options.push_back(
-        {"--" + name, option.get_description(), takes_value, ChoicesOf(info.name, "--" + name)});
+    info.options.push_back({"--" + name, option.get_description(), takes_value, ChoicesOf(option)});
   }
   for (const std::string& name : option.get_snames()) {
     info.options.push_back({"-" + name, option.get_description(), takes_value, {}});

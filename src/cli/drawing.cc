@@ -2,6 +2,7 @@
 #include "cli/drawing.h"
 
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -171,20 +172,25 @@ class Artist {
 
   template <typename Map>
   void DrawEdges(const Graph& graph, const Map& ends, int depth) {
-    bool has_start = false;
+    std::set<std::string_view> sources;
     for (const workflow::Edge& edge : graph.edges) {
-      has_start = has_start || edge.source == workflow::kStart;
+      sources.insert(edge.source);
       Connect(ends, edge.source, edge.target, "", false, depth);
     }
-    if (!has_start)
+    if (!sources.contains(workflow::kStart))
       Connect(ends, std::string(workflow::kStart), graph.entrypoint, "", false, depth);
     for (const workflow::ConditionalEdge& edge : graph.conditional_edges) {
+      sources.insert(edge.source);
       for (const auto& [key, target] : edge.mapping) {
         Connect(ends, edge.source, target, edge.path + " = " + key, true, depth);
       }
       if (edge.default_target) {
         Connect(ends, edge.source, *edge.default_target, "else", true, depth);
       }
+    }
+    for (const Node& node : graph.nodes) {  // what nothing follows ends the graph
+      const std::string& id = workflow::NodeId(node);
+      if (!sources.contains(id)) Connect(ends, id, std::string(workflow::kEnd), "", false, depth);
     }
   }
 

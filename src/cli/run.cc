@@ -61,6 +61,10 @@ Result<graph::RunConfig> ReadConfig(const RunArguments& arguments) {
     CAISSON_ASSIGN(document, ReadJsonArgument(*arguments.config, "--config"));
   }
   CAISSON_ASSIGN(graph::RunConfig config, graph::ParseRunConfig(document));
+  if (const json::Value* thread = config.configurable.Find("thread_id");
+      thread != nullptr && thread->is_string()) {
+    config.run_id = thread->as_string();
+  }
   config.policy = arguments.policy;
   config.limits = arguments.isolation.limits;
   config.timeout = arguments.timeout;

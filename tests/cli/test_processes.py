@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens around the process: signals, closed descriptors, workers that die, nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from programs import ROOT, OwnPrograms, code_workflow, environment, main
+
+ENDLESS = code_workflow("while True:\n    pass")
+LONG = ["run", "-", "-q", "--fuel", "0", "--call-timeout", "60s", "--report"]
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        self.own = OwnPrograms()
+
+    def tearDown(self):
+        self.own.wait_until_gone()
+        self.own.close()
+
+    def start(self, *arguments: str, source: str = ENDLESS, **options) -> subprocess.Popen:
+        process = subprocess.Popen([str(self.own.program), *arguments], stdin=subprocess.PIPE, cwd=ROOT,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), **options)
+        process.stdin.write(source.encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def start_call(self) -> subprocess.Popen:
+        """A run whose worker is at work in the guest."""
+        process = self.start(*LONG, "--workers", "1")
+
+        def is_at_work():
+            for pid in self.own.processes("caisson-isolate"):
+                try:
+                    with open(f"/proc/{pid}/stat") as stat:
+                        fields = stat.read().rsplit(")", 1)[1].split()
+                except OSError:
+                    continue
+                # Set-up takes less processor time than this only when the module cache is warm, and
+                # then the call is all that uses it.
+                if int(fields[11]) + int(fields[12]) > 40:
+                    return True
+            return False
+
+        self.own.wait_for(is_at_work, 60)
+        return process
+
+    def test_a_signal_cancels_the_run_cleanly(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number.name):
+                process = self.start_call()
+                began = time.monotonic()
+                process.send_signal(number)
+                out, err = process.communicate(timeout=30)
+                self.assertLess(time.monotonic() - began, 10)
+                report = json.loads(out)
+                self.assertEqual(report["status"], "cancelled", err)
+                self.assertEqual(report["error"]["code"], "graph.cancelled")
+                self.assertEqual(process.returncode, 4, err)
+                self.own.wait_until_gone()
+
+    def test_a_second_signal_ends_it_at_once(self):
+        process = self.start_call()
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertIn(process.returncode, (4, 128 + signal.SIGINT, 128 + signal.SIGTERM))
+
+    def test_a_worker_killed_in_mid_call_gives_an_error_to_that_call(self):
+        process = self.start_call()
+        for pid in self.own.processes("caisson-isolate"):
+            os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(timeout=30)
+        report = json.loads(out)
+        self.assertEqual(report["error"]["code"], "isolate.worker_lost", err)
+        self.assertEqual(process.returncode, 6, err)
+
+    def test_workers_die_with_a_command_that_is_killed(self):
+        process = self.start_call()
+        process.kill()
+        process.communicate(timeout=30)
+        self.own.wait_until_gone()
+
+    def test_a_reader_that_has_gone_is_an_error(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(ROOT / "examples/grade/workflow.py") as source:
+            done = subprocess.run([str(self.own.program), "compile", "-"], stdin=source, stdout=writing,
+                                  stderr=subprocess.PIPE, timeout=30)
+        os.close(writing)
+        self.assertEqual(done.returncode, 8, done.stderr)
+
+    def test_closed_standard_descriptors(self):
+        quoted = f"'{self.own.program}' compile examples/grade/workflow.py"
+        for redirection, code in (("<&-", 0), (">&-", 8), ("2>&-", 0), ("<&- 2>&-", 0), ("<&- >&- 2>&-", 8)):
+            with self.subTest(redirection):
+                done = subprocess.run(["sh", "-c", f"{quoted} {redirection}"], cwd=ROOT, capture_output=True, timeout=30)
+                self.assertEqual(done.returncode, code, done.stderr)
+
+    def test_a_full_disk(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("there is no /dev/full")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([str(self.own.program), "compile", "examples/grade/workflow.py"], cwd=ROOT,
+                                  stdout=full, stderr=subprocess.PIPE, timeout=30)
+        self.assertEqual(done.returncode, 8, done.stderr)
+
+    def test_without_the_isolate_program_a_run_is_refused(self):
+        os.remove(self.own.folder / "caisson-isolate")
+        process = self.start("run", "-", "-q", source=code_workflow("return {}"))
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 6, err)
+        self.assertIn(b"cli.isolate_missing", err)
+
+    def test_events_are_a_stream_of_json_lines(self):
+        process = self.start("run", "-", "-q", "--events", source=code_workflow("return {'a': 1}"))
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json.loads(out)["node_results"], {"work": {"a": 1}})
+        events = [json.loads(line) for line in err.decode().splitlines()]
+        self.assertEqual([event["event"] for event in events],
+                         ["run_started", "step_started", "node_started", "node_finished", "run_finished"])
+        self.assertEqual([event["sequence"] for event in events], [1, 2, 3, 4, 5])
+
+    def test_colours_only_on_a_terminal_and_not_with_no_color(self):
+        import pty
+        for variables, colored in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+            leader, follower = pty.openpty()
+            process = subprocess.Popen([str(self.own.program), "check", "-"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=follower,
+                                       env=environment({"TERM": "xterm"} | variables))
+            process.communicate(b"import os\n", timeout=30)
+            os.close(follower)
+            text = b""
+            try:
+                while chunk := os.read(leader, 4096):
+                    text += chunk
+            except OSError:
+                pass
+            os.close(leader)
+            self.assertEqual(b"\x1b[" in text, colored, (variables, text))
+
+
+main()
