@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half of a Runtime that deals in JSON text: what stands next to the guest, in this process or
-// in a worker. It never parses what goes in or comes out, so that a job's text passes through a
-// worker untouched; the caller's side encodes jobs and strictly decodes results.
+// in a worker. A job's payload reaches it as it was encoded; whether the host or the guest parses
+// it is the executor's affair. The caller's side encodes jobs and strictly decodes results, since a
+// worker is not trusted.
 #pragma once
 
 #include <memory>
