@@ -71,8 +71,10 @@ SANITIZER_ENV = {
 
 
 def release(tally: Tally, full: bool) -> None:
+    peers = ROOT / ".venv" / "peers" / "bin" / "python"
     if build("release", tally):
-        ctest("release", tally, env={"CAISSON_TEST_FULL": "1"} if full else None)
+        ctest("release", tally, *(["-C", "Full"] if full else []),
+              env={"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else None)
 
 
 def style(tally: Tally, full: bool) -> None:

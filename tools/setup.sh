@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build (tier "build") and also the tests (tier "test") need: Debian packages as
 # root or by sudo, a private Python environment in .venv, pinned artifacts in .deps. Running it again
-# costs about a second. Says what is missing when it cannot install it.
-# usage: tools/setup.sh [build|test]
+# costs about a second. Says what is missing when it cannot install it. Tier "full" adds the peer
+# implementations that we compare with, in .venv/peers, where a CPython 3.12 is found.
+# usage: tools/setup.sh [build|test|full]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-build}
@@ -16,7 +17,7 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
                 libseccomp-dev libssl-dev libutf8proc-dev libbenchmark-dev)
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux)
 packages=("${build_packages[@]}")
-[ "$tier" = test ] && packages+=("${test_packages[@]}")
+[ "$tier" != build ] && packages+=("${test_packages[@]}")
 
 at_least() { # at_least 3.25 3.25.1
   [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
@@ -59,8 +60,29 @@ make_environment() {
   echo "$stamp" > .venv/.stamp
 }
 
+find_python312() {
+  local candidate
+  for candidate in "${CAISSON_PYTHON312:-}" python3.12 "$HOME"/.pyenv/versions/3.12*/bin/python; do
+    [ -n "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null &&
+      { command -v "$candidate"; return; }
+  done
+  return 1
+}
+
+make_peers() {
+  local stamp python
+  stamp=$(sha256sum tools/peers.txt | cut -d' ' -f1)
+  [ "$(cat .venv/peers/.stamp 2>/dev/null)" = "$stamp" ] && return
+  python=$(find_python312) || { say "no CPython 3.12 here: comparisons with the peers will be skipped"; return; }
+  say "peer implementations in .venv/peers"
+  "$python" -m venv --clear .venv/peers
+  .venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tools/peers.txt
+  echo "$stamp" > .venv/peers/.stamp
+}
+
 install_packages
 check_tools
 make_environment
+[ "$tier" = full ] && make_peers
 say "pinned artifacts in .deps"
 .venv/bin/python tools/fetch_deps.py
