@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "errors/workflow.h"
@@ -56,15 +56,19 @@ void Arrange(std::vector<Diagnostic>& diagnostics) {
   const auto peers = std::ranges::find_if(diagnostics, [](const Diagnostic& diagnostic) {
     return diagnostic.severity == Severity::kError && !diagnostic.peer_accepts;
   });
-  auto rest = diagnostics.begin();
-  if (peers != diagnostics.end()) {
-    std::rotate(diagnostics.begin(), peers, std::next(peers));
-    ++rest;
+  const auto first = static_cast<std::size_t>(peers - diagnostics.begin());
+  // Ends in the index, so that equal places keep their order. (std::stable_sort warns under clang.)
+  std::vector<std::tuple<bool, bool, std::uint32_t, std::uint32_t, std::size_t>> order;
+  order.reserve(diagnostics.size());
+  for (std::size_t i = 0; i < diagnostics.size(); ++i) {
+    const SourceSpan& span = diagnostics[i].span;
+    order.emplace_back(i != first, !span.known(), span.line, span.column, i);
   }
-  std::stable_sort(rest, diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    if (a.span.known() != b.span.known()) return a.span.known();
-    return std::pair(a.span.line, a.span.column) < std::pair(b.span.line, b.span.column);
-  });
+  std::ranges::sort(order);
+  std::vector<Diagnostic> arranged;
+  arranged.reserve(diagnostics.size());
+  for (const auto& place : order) arranged.push_back(std::move(diagnostics[std::get<4>(place)]));
+  diagnostics = std::move(arranged);
 }
 
 // A text of the author's may hold lone surrogates; messages are UTF-8 and show them escaped.

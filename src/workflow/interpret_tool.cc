@@ -281,14 +281,12 @@ std::optional<json::Value> Interpreter::SchemaOrLiteral(const python::Expr& expr
   std::vector<Diagnostic> found;
   std::optional<json::Value> value =
       LowerLiteral(expr, "schema config", CredentialPolicy::kForbid, nullptr, found);
-  std::ranges::stable_partition(found, [](const Diagnostic& diagnostic) {
-    return diagnostic.code != errors::kWorkflowLiteralUnevaluable;
-  });
-  for (Diagnostic& diagnostic : found) {
-    if (diagnostic.code == errors::kWorkflowLiteralUnevaluable) {
-      diagnostic.peer_line = expr.span.line;
+  for (const bool evaluating : {false, true}) {
+    for (Diagnostic& diagnostic : found) {
+      if ((diagnostic.code == errors::kWorkflowLiteralUnevaluable) != evaluating) continue;
+      if (evaluating) diagnostic.peer_line = expr.span.line;
+      out().push_back(std::move(diagnostic));
     }
-    out().push_back(std::move(diagnostic));
   }
   return value;
 }

@@ -29,6 +29,7 @@ def sources():
 
 
 def same_text(theirs, ours):
+    theirs = theirs.encode("utf-8", "backslashreplace").decode()  # as ours shows lone surrogates
     if theirs == ours:
         return True
     if theirs.startswith("config value is not a JSON literal: "):
@@ -82,6 +83,7 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="show where only one of them refuses")
     parser.add_argument("--keep", type=pathlib.Path, help="a directory for the sources that differ")
     arguments = parser.parse_args()
+    sys.stdout.reconfigure(errors="backslashreplace")
     python = orcheo_process.find_python()
     if python is None:
         print("skipped: no interpreter with orcheo; CAISSON_ORCHEO_PYTHON may name one")
