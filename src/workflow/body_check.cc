@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -220,8 +221,15 @@ class BodyChecker {
   std::vector<Diagnostic> errors_;
 };
 
-bool StandsBefore(const Diagnostic& a, const Diagnostic& b) {
-  return std::tie(a.span.line, a.span.column) < std::tie(b.span.line, b.span.column);
+// Errors before warnings, each in source order; with `keep_first`, the first one stays first.
+std::vector<std::size_t> Order(const std::vector<Diagnostic>& found, bool keep_first) {
+  std::vector<std::size_t> order(found.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    const Diagnostic& each = found[i];
+    return std::tuple(each.severity, !(keep_first && i == 0), each.span.line, each.span.column, i);
+  });
+  return order;
 }
 
 // A body is called as run(self, state, config) whatever its author called the parameters.
@@ -263,11 +271,7 @@ void CheckBody(const python::FunctionDef& run, std::string_view node_id,
     CheckCapabilities(run, checker.nodes(), node_id, found);
   }
   WarnOfParameters(run, node_id, found);
-  const auto warnings = std::ranges::stable_partition(
-      found, [](const Diagnostic& each) { return each.severity == Severity::kError; });
-  std::ranges::stable_sort(found.begin() + (peer_refuses ? 1 : 0), warnings.begin(), StandsBefore);
-  std::ranges::stable_sort(warnings, StandsBefore);
-  std::ranges::move(found, std::back_inserter(out));
+  for (const std::size_t i : Order(found, peer_refuses)) out.push_back(std::move(found[i]));
 }
 
 }  // namespace caisson::workflow

@@ -283,19 +283,27 @@ class SchemaLowering {
       applied.push_back(type ? *std::move(type) : field.type);
       schema::CheckField(field, *applied.back(), errors);
     }
-    if (!errors.empty()) return ReportBuild(cls, std::move(errors));
+    if (!errors.empty()) return ReportBuild(cls, errors);
     models_.emplace_back(cls.name, schema::ModelSchema(cls.name, fields, applied, models_));
     return true;
   }
 
-  bool ReportBuild(const python::ClassDef& cls, std::vector<schema::BuildError> errors) {
-    std::ranges::stable_sort(errors, {}, &schema::BuildError::phase);
-    for (schema::BuildError& error : errors) {
-      AddError(out_, errors::kSchemaField, error.span,
-               "schema '" + std::string(cls.name) +
-                   "' declares a field name that is not allowed: " + std::move(error.text),
-               "change the field's name or the options of its Field(...)")
-          .peer_line = cls.span.line;
+  void ReportBuildError(const python::ClassDef& cls, const schema::BuildError& error) {
+    AddError(out_, errors::kSchemaField, error.span,
+             "schema '" + std::string(cls.name) +
+                 "' declares a field name that is not allowed: " + error.text,
+             "change the field's name or the options of its Field(...)")
+        .peer_line = cls.span.line;
+  }
+
+  // In the order of the library's phases; it stops at the first.
+  bool ReportBuild(const python::ClassDef& cls, const std::vector<schema::BuildError>& errors) {
+    using Phase = schema::BuildError::Phase;
+    for (const Phase phase :
+         {Phase::kNames, Phase::kTypes, Phase::kValidators, Phase::kSerializers}) {
+      for (const schema::BuildError& error : errors) {
+        if (error.phase == phase) ReportBuildError(cls, error);
+      }
     }
     return false;
   }
