@@ -223,34 +223,13 @@ D::Node* D::SetComprehension() {
 D::Node* D::Dict() {
   const std::size_t start = pos_;
   if (!Tok(kLBrace)) return nullptr;
-  if (!DictPairs().empty()) Tok(kComma);
+  if (!Separated(&D::DictPair).empty()) Tok(kComma);
   if (Tok(kRBrace)) return Make(ExprKind::kDict, start);
-  if (explaining_ && !raised_) {
-    pos_ = start + 1;
-    InvalidDictPairs();
-  }
+  // CPython looks for these mistakes in its first pass already.
+  pos_ = start + 1;
+  if (!raised_) InvalidDictPairs();
   pos_ = start;
   return nullptr;
-}
-
-std::vector<D::Node*> D::DictPairs() {
-  std::vector<Node*> pairs;
-  Node* pair = DictPair();
-  while (pair != nullptr) {
-    pairs.push_back(pair);
-    const std::size_t at = pos_;
-    pair = Tok(kComma) ? LaterDictPair() : nullptr;
-    if (pair == nullptr) pos_ = at;
-  }
-  return pairs;
-}
-
-// CPython does not look for a forgotten comma in the keys after the first, but misses the colon.
-D::Node* D::LaterDictPair() {
-  const std::size_t start = pos_;
-  if (!Peek(kDoubleStar)) Quietly(&D::Expression);
-  pos_ = start;
-  return DictPair();
 }
 
 D::Node* D::DictPair() {
@@ -269,7 +248,7 @@ D::Node* D::KeyValue() {
 
 D::Node* D::InvalidDictPairs() {
   const std::size_t start = pos_;
-  if (!DictPairs().empty() && Tok(kComma)) InvalidKeyValue();
+  if (!Separated(&D::DictPair).empty() && Tok(kComma)) InvalidKeyValue();
   pos_ = start;
   return raised_ ? nullptr : InvalidDictValue();
 }

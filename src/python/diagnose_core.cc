@@ -235,21 +235,8 @@ Diagnoser::Node* Diagnoser::Remember(Memo rule, Rule body) {
   --depth_;
   if (node == nullptr) pos_ = start;
   std::uint32_t& first = first_memory_[start - origin_];
-  memory_.push_back(
-      {node, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(pos_), first, rule});
+  memory_.push_back({node, static_cast<std::uint32_t>(pos_), first, rule});
   first = static_cast<std::uint32_t>(memory_.size() - 1);
-  return node;
-}
-
-Diagnoser::Node* Diagnoser::Quietly(Rule rule) {
-  const bool was_explaining = std::exchange(explaining_, false);
-  const std::size_t known = memory_.size();
-  Node* node = (this->*rule)();
-  explaining_ = was_explaining;
-  while (node == nullptr && memory_.size() > known) {
-    first_memory_[memory_.back().start - origin_] = memory_.back().next;
-    memory_.pop_back();
-  }
   return node;
 }
 

@@ -76,8 +76,6 @@ class Diagnoser {
   enum class Memo : std::uint8_t;
   Node* Remember(Memo rule, Rule body);
   void Forget();
-  // Matches `rule` without the rules for mistakes. A failure leaves no memory of the attempt.
-  Node* Quietly(Rule rule);
 
   // ---- nodes -----------------------------------------------------------------------------------
 
@@ -230,6 +228,7 @@ class Diagnoser {
   Node* InvalidExpression();
   Node* InvalidLegacyExpression();
   Node* ExpressionWithoutInvalid();
+  Node* PlainExpression();
   Node* Yield();
   Node* YieldOrStarExpressions();
   Node* StarExpressions();
@@ -289,9 +288,7 @@ class Diagnoser {
   Node* SetDisplay();
   Node* SetComprehension();
   Node* Dict();
-  std::vector<Node*> DictPairs();
   Node* DictPair();
-  Node* LaterDictPair();
   Node* KeyValue();
   Node* InvalidDictPairs();
   Node* InvalidKeyValue();
@@ -401,7 +398,6 @@ class Diagnoser {
   // Results by token: chains through `memory_`, which start at `first_memory_`.
   struct Remembered {
     Node* node;
-    std::uint32_t start;
     std::uint32_t end;
     std::uint32_t next;
     Memo rule;

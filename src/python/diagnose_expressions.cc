@@ -2,6 +2,8 @@
 #include "python/diagnose_core.h"
 #include "python/diagnose_memo.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace caisson::python {
@@ -42,7 +44,7 @@ D::Node* D::ExpressionBody() {
     InvalidLegacyExpression();
     pos_ = start;
   }
-  return First({&D::Ternary, &D::Disjunction, &D::Lambda});
+  return PlainExpression();
 }
 
 D::Node* D::Ternary() {
@@ -95,12 +97,13 @@ D::Node* D::InvalidLegacyExpression() {
 }
 
 D::Node* D::ExpressionWithoutInvalid() {
-  const bool was_explaining = explaining_;
-  explaining_ = false;
-  Node* node = First({&D::Ternary, &D::Disjunction, &D::Lambda});
+  const bool was_explaining = std::exchange(explaining_, false);
+  Node* node = PlainExpression();
   explaining_ = was_explaining;
   return node;
 }
+
+D::Node* D::PlainExpression() { return First({&D::Ternary, &D::Disjunction, &D::Lambda}); }
 
 D::Node* D::Yield() {
   const std::size_t start = pos_;
