@@ -12,6 +12,7 @@
 #include "cli/run_report.h"
 #include "cli/source.h"
 #include "errors/cli.h"
+#include "errors/graph.h"
 #include "graph/credentials.h"
 #include "graph/plan.h"
 #include "graph/run.h"
@@ -122,6 +123,14 @@ Result<graph::RunResult> Execute(const graph::Plan& plan, Preparation preparatio
   const std::stop_callback end_calls(interrupt.token(), [&runtime] {
     if (runtime != nullptr) runtime->Shutdown();
   });
+  // Now, and not at the first code node: a run that will be refused must not have begun.
+  if (runtime != nullptr) {
+    auto warm = runtime->Warm();
+    if (interrupt.token().stop_requested()) {
+      return Fail(errors::kGraphCancelled, "the run was cancelled before it began");
+    }
+    if (!warm) return Fail(std::move(warm).error());
+  }
   graph::Services services;
   services.runtime = runtime.get();
   services.credentials = &preparation.credentials;

@@ -117,6 +117,37 @@ class Processes(unittest.TestCase):
         self.assertEqual(process.returncode, 6, err)
         self.assertIn(b"cli.isolate_missing", err)
 
+    def test_without_a_jail_a_run_is_refused_before_it_begins(self):
+        no_pids = "echo 0 > /proc/sys/user/max_pid_namespaces || exit 99; exec \"$@\""
+        inside = ["unshare", "-Ur", "sh", "-c", no_pids, "sh", str(self.own.program)]
+        probe = subprocess.run([*inside[:-1], "true"], capture_output=True)
+        if probe.returncode != 0:
+            self.skipTest("no user namespace can be made here")
+        source = code_workflow("return {'a': 1}").encode()
+        options = {"input": source, "capture_output": True, "timeout": 60, "env": environment()}
+        refused = subprocess.run([*inside, "run", "-", "-q", "--events"], **options)
+        self.assertEqual(refused.returncode, 7, refused.stderr)
+        self.assertEqual(refused.stdout, b"")
+        self.assertIn(b"pid_namespace", refused.stderr)
+        self.assertNotIn(b"run_started", refused.stderr)
+        allowed = subprocess.run([*inside, "run", "-", "-q", "--allow-unjailed"], **options)
+        self.assertEqual(allowed.returncode, 0, allowed.stderr)
+        self.assertEqual(json.loads(allowed.stdout)["node_results"], {"work": {"a": 1}})
+        doctor = subprocess.run([*inside, "doctor"], **options)
+        self.assertEqual(doctor.returncode, 7, doctor.stderr)
+        walls = {wall["wall"]: wall for wall in json.loads(doctor.stdout)["walls"]}
+        self.assertFalse(walls["pid_namespace"]["stands"])
+        self.assertTrue(walls["pid_namespace"]["reason"])
+
+    def test_describe_names_artifact_engine_and_walls(self):
+        done = subprocess.run([str(self.own.program), "describe"], capture_output=True, timeout=60, env=environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runtime = json.loads(done.stdout)["runtime"]
+        pins = json.loads((ROOT / "runtimes/pins.json").read_text())["micropython"]
+        self.assertEqual(runtime["artifact"]["sha256"], pins["sha256"])
+        self.assertEqual(runtime["artifact"]["derived_sha256"], pins["derived_sha256"])
+        self.assertTrue(any(wall["stands"] for wall in runtime["walls"]))
+
     def test_events_are_a_stream_of_json_lines(self):
         process = self.start("run", "-", "-q", "--events", source=code_workflow("return {'a': 1}"))
         out, err = process.communicate(timeout=60)
