@@ -17,6 +17,7 @@ missed target is shown, but is no failure, since machines differ and are noisy.
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,14 +27,24 @@ BUILD = ROOT / "build" / "bench"
 
 # name -> command; {build} and {python} are filled in.
 BENCHES: dict[str, list[str]] = {
+    "parse": ["{python}", "bench/parse_stdlib.py", "{build}/src/python/parse_bench"],
+    "parse": ["{python}", "bench/parse_stdlib.py", "{build}/src/python/parse_bench"],
     "compile": ["{python}", "bench/compile_workflows.py", "{build}/src/workflow/compile_bench"],
+    "json": ["{build}/src/json/json_bench"],
+    "engine": ["{build}/src/graph/engine_bench"],
+    "micropython": ["{build}/src/isolate/micropython/micropython_bench"],
+    "worker": ["{build}/src/isolate/worker/worker_bench", "60"],
+    "peer": ["{python}", "bench/runner_of_peer.py", "{build}/src/isolate/micropython/micropython_bench"],
+    "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 
 
 def run(name: str, command: list[str]) -> tuple[str, list[dict]]:
     filled = [part.format(build=BUILD, python=sys.executable) for part in command]
     print(f"+ {' '.join(filled)}", file=sys.stderr, flush=True)
-    result = subprocess.run(filled, cwd=ROOT, capture_output=True, text=True)
+    peers = ROOT / ".venv" / "peers" / "bin" / "python"
+    environment = os.environ | ({"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else {})
+    result = subprocess.run(filled, cwd=ROOT, capture_output=True, text=True, env=environment)
     sys.stderr.write(result.stderr)
     if result.returncode == 77:
         return "skipped", []

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Throughput of reader and writer over a generated document of records; prints MB/s, best of five.
+// Throughput of reader and writer over a generated document of records; prints JSON lines for
+// bench/run.py, best of five.
 #include <time.h>
 
 #include <algorithm>
@@ -48,9 +49,11 @@ double BestRate(std::size_t bytes, Work work) {
 int main() {
   const std::string text = MakeDocument(40'000);
   auto value = caisson::json::Read(text);
-  if (!value) return std::printf("%s\n", value.error().message.c_str()), 1;
-  std::printf("document %.1f MB\n", static_cast<double>(text.size()) / 1e6);
-  std::printf("read  %.0f MB/s\n", BestRate(text.size(), [&] { (void)caisson::json::Read(text); }));
-  std::printf("write %.0f MB/s\n",
-              BestRate(text.size(), [&] { (void)caisson::json::Write(*value); }));
+  if (!value) return std::fprintf(stderr, "%s\n", value.error().message.c_str()), 1;
+  const auto print = [&](const char* what, double rate) {
+    std::printf("{\"what\":\"%s a document of %.1f MB\",\"value\":%.0f,\"unit\":\"MB/s\"}\n", what,
+                static_cast<double>(text.size()) / 1e6, rate);
+  };
+  print("read", BestRate(text.size(), [&] { (void)caisson::json::Read(text); }));
+  print("write", BestRate(text.size(), [&] { (void)caisson::json::Write(*value); }));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency, first calls, sizes and throughput of the MicroPython runtime in this process. Prints one
-// JSON object; times in microseconds.
+// Latency, first calls, sizes and throughput of the MicroPython runtime in this process. Prints
+// JSON lines for bench/run.py.
 //
 //   micropython_bench [seconds of the throughput part, default 3]
 
@@ -42,9 +42,17 @@ double Quantile(std::vector<double>& samples, double q) {
   return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1))];
 }
 
-std::string Summary(std::vector<double> samples) {
-  return fmt::format(R"({{"n":{},"p50":{:.1f},"p99":{:.1f},"min":{:.1f}}})", samples.size(),
-                     Quantile(samples, 0.5), Quantile(samples, 0.99), Quantile(samples, 0));
+// `target`: the most that `value` may be; 0 for none.
+void Print(const std::string& what, double value, const char* unit, double target = 0) {
+  fmt::print(R"({{"what":"{}","value":{:.1f},"unit":"{}")", what, value, unit);
+  if (target != 0) fmt::print(R"(,"target":"<= {} {}","ok":{})", target, unit, value <= target);
+  fmt::print("}}\n");
+  std::fflush(stdout);
+}
+
+void PrintLatency(const std::string& what, std::vector<double> samples, double target = 0) {
+  Print(what + ", p50", Quantile(samples, 0.5), "us", target);
+  Print(what + ", p99", Quantile(samples, 0.99), "us");
 }
 
 std::vector<double> Measure(int count, const std::function<void(int)>& action) {
@@ -107,14 +115,14 @@ void Latency(Executor& executor, Runtime& runtime) {
   const EncodedJob encoded = *Encode(job);
   const auto execute = [&](int) { Check(executor.Execute(encoded)->outcome.ok(), "execute"); };
   const auto call = [&](int) { Check(runtime.Call(job)->ok(), "call"); };
-  fmt::print("\"execute_us\":{},\n", Summary(Measure(5000, execute)));
-  fmt::print("\"call_us\":{},\n", Summary(Measure(5000, call)));
+  PrintLatency("trivial call, job encoded", Measure(5000, execute));
+  PrintLatency("trivial call, caller to result", Measure(5000, call), 60);
   Job fresh = job;
   const auto first = [&](int i) {
     fresh.source = std::string(kTrivial) + fmt::format("# {}\n", i);
     Check(runtime.Call(fresh)->ok(), "first call");
   };
-  fmt::print("\"first_call_us\":{},\n", Summary(Measure(1000, first)));
+  PrintLatency("first call of a body never seen", Measure(1000, first), 500);
 }
 
 void Sizes(Runtime& runtime) {
@@ -125,7 +133,8 @@ void Sizes(Runtime& runtime) {
       const Result<Outcome> outcome = runtime.Call(job);
       Check(outcome && outcome->ok(), "sized call");
     };
-    fmt::print("\"echo_{}_bytes_us\":{},\n", bytes, Summary(Measure(count, call)));
+    PrintLatency(fmt::format("{} KiB of state in and out", bytes >> 10), Measure(count, call),
+                 bytes == 1u << 20 ? 200'000 : 0);
   }
 }
 
@@ -141,10 +150,10 @@ void Throughput(Executor& executor, double seconds) {
   }
   const double took = Microseconds(Clock::now() - begin) / 1e6;
   const double cpu_each = (ProcessCpuSeconds() - cpu) * 1e6 / static_cast<double>(calls);
-  fmt::print("\"calls_per_second\":{:.0f},\n\"cpu_us_per_call\":{:.1f},\n",
-             static_cast<double>(calls) / took, cpu_each);
-  fmt::print("\"resident_growth_kib\":{},\n\"resident_kib\":{}\n", ResidentKiB() - before,
-             ResidentKiB());
+  Print("calls a second on one core", static_cast<double>(calls) / took, "1/s");
+  Print("processor time of a call", cpu_each, "us");
+  Print("growth of resident memory meanwhile", static_cast<double>(ResidentKiB() - before), "KiB");
+  Print("resident memory, two heap sizes prepared", static_cast<double>(ResidentKiB()), "KiB");
 }
 
 int Main(double seconds) {
@@ -158,11 +167,10 @@ int Main(double seconds) {
   }
   Executor& executor = **made;
   LocalRuntime runtime(*std::move(made));
-  fmt::print("{{\"create_us\":{:.0f},\n", Microseconds(Clock::now() - begin));
+  Print("start with a warm module cache", Microseconds(Clock::now() - begin) / 1e3, "ms");
   Latency(executor, runtime);
   Sizes(runtime);
   Throughput(executor, seconds);
-  fmt::print("}}\n");
   return 0;
 }
 
