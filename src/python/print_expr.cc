@@ -282,8 +282,7 @@ void ExprPrinter::PrintList(List<Expr*> items, Precedence least) {
   }
 }
 
-// ---- operators
-// -----------------------------------------------------------------------------------
+// ---- operators ----------------------------------------------------------------------------------
 
 void ExprPrinter::PrintBoolOp(const BoolOp& expr) {
   const bool is_or = expr.op == BoolOperator::kOr;
@@ -347,8 +346,7 @@ void ExprPrinter::PrintYield(std::string_view keyword, const Expr* value, Preced
   Print(*value, least);
 }
 
-// ---- displays and comprehensions
-// -----------------------------------------------------------------
+// ---- displays and comprehensions ----------------------------------------------------------------
 
 void ExprPrinter::PrintTuple(const Tuple& expr, Precedence least) {
   if (expr.elts.empty()) {
@@ -397,8 +395,7 @@ void ExprPrinter::PrintGenerators(List<Comprehension*> generators) {
   }
 }
 
-// ---- attributes, subscripts and calls
-// ------------------------------------------------------------
+// ---- attributes, subscripts and calls -----------------------------------------------------------
 
 // Like operators, chains of calls lean to the left without a bound.
 void ExprPrinter::PrintPostfix(const Expr& expr) {
@@ -482,8 +479,7 @@ void ExprPrinter::PrintCallArguments(List<Expr*> args, List<Keyword*> keywords) 
   }
 }
 
-// ---- parameters
-// ----------------------------------------------------------------------------------
+// ---- parameters ---------------------------------------------------------------------------------
 
 void ExprPrinter::PrintParameter(const Arg& arg, const Expr* default_value) {
   AppendIdentifier(out_, arg.arg);

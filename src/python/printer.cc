@@ -300,8 +300,7 @@ void StmtPrinter::PrintSimple(const Stmt& stmt) {
   }
 }
 
-// ---- simple statements
-// ---------------------------------------------------------------------------
+// ---- simple statements --------------------------------------------------------------------------
 
 void StmtPrinter::PrintAssign(const Assign& stmt) {
   for (const Expr* target : stmt.targets) {
@@ -361,8 +360,7 @@ void StmtPrinter::PrintNames(std::string_view keyword, List<std::string_view> na
   }
 }
 
-// ---- compound statements
-// -------------------------------------------------------------------------
+// ---- compound statements ------------------------------------------------------------------------
 
 void StmtPrinter::PrintDecorators(List<Expr*> decorators) {
   for (const Expr* decorator : decorators) {

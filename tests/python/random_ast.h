@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "python/arena.h"
 #include "python/ast.h"
@@ -77,5 +80,33 @@ class RandomAst {
   Arena& arena_;
   std::mt19937_64 random_;
 };
+
+template <typename T, typename Make>
+List<T*> RandomAst::Several(int least, int most, Make make) {
+  std::vector<T*> items;
+  for (int count = least + Below(most - least + 1); count > 0; --count) items.push_back(make());
+  return arena_.Copy(std::span<T* const>(items));
+}
+
+template <typename T>
+T* RandomAst::NewExpr() {
+  T* node = arena_.New<T>();
+  node->kind = T::kKind;
+  return node;
+}
+
+template <typename T>
+T* RandomAst::NewStmt(StmtKind kind) {
+  T* node = arena_.New<T>();
+  node->kind = kind;
+  return node;
+}
+
+template <typename T>
+T* RandomAst::NewPattern() {
+  T* node = arena_.New<T>();
+  node->kind = T::kKind;
+  return node;
+}
 
 }  // namespace caisson::python
