@@ -350,11 +350,21 @@ void WorkerRuntime::Pool::Run(Slot& slot) {
         break;
     }
   }
-  // Calls that are still there get their answer from the destructor.
+  // Its leader may be reading from the worker without the lock; it has been woken, too.
+  while (slot.led) AwaitWake(lock, slot);
+  // Calls that are still there get their answer from Shutdown.
   auto worker = std::exchange(slot.worker, std::nullopt);
   slot.state = Slot::State::kDown;
   lock.unlock();
   worker.reset();
+}
+
+void WorkerRuntime::Pool::AwaitWake(Lock& lock, Slot& slot) {
+  lock.unlock();
+  pollfd event{slot.thread_wake.get(), POLLIN, 0};
+  ::poll(&event, 1, -1);
+  Drain(slot.thread_wake);
+  lock.lock();
 }
 
 void WorkerRuntime::Pool::Watch(Lock& lock, Slot& slot) {
@@ -422,11 +432,7 @@ void WorkerRuntime::Pool::FailQueue(Lock& lock, const Status& status) {
 
 void WorkerRuntime::Pool::Bury(Lock& lock, Slot& slot) {
   if (slot.led) {  // its leader is on the way out, and will wake us
-    lock.unlock();
-    pollfd event{slot.thread_wake.get(), POLLIN, 0};
-    ::poll(&event, 1, -1);
-    Drain(slot.thread_wake);
-    lock.lock();
+    AwaitWake(lock, slot);
     return;
   }
   WorkerProcess& worker = *slot.worker;

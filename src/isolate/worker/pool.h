@@ -62,6 +62,7 @@ class WorkerRuntime::Pool {
   // The slot's thread.
   void Run(Slot& slot);
   void Start(Lock& lock, Slot& slot);
+  void AwaitWake(Lock& lock, Slot& slot);
   void Watch(Lock& lock, Slot& slot);
   void Bury(Lock& lock, Slot& slot);
   void FailQueue(Lock& lock, const Status& status);
