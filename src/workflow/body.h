@@ -23,7 +23,7 @@ struct RunnableBody {
 };
 
 // Diagnostics (spans within the body's own text) when the body breaks a rule.
-std::expected<RunnableBody, std::vector<Diagnostic>> PrepareBody(const CodeNode& node,
-                                                                 const CompileOptions& options = {});
+std::expected<RunnableBody, std::vector<Diagnostic>> PrepareBody(
+    const CodeNode& node, const CompileOptions& options = {});
 
 }  // namespace caisson::workflow

@@ -17,7 +17,7 @@ namespace caisson::workflow {
 inline constexpr std::size_t kMaxSourceBytes = 524288;
 
 struct CompileOptions {
-  bool strict = false;            // warnings count as errors
+  bool strict = false;              // warnings count as errors
   bool enforce_node_policy = true;  // off only for trusted first-party sources
   enum class Runtime { kMicroPython, kCPython } runtime = Runtime::kMicroPython;
 };

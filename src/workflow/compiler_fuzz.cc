@@ -30,7 +30,7 @@ void CheckErrors(const CompileResult& result) {
 void CheckIr(const Graph& graph) {
   const Result<std::string> bytes = CanonicalBytes(graph);
   if (!bytes) Fail("the IR has no JSON", bytes.error().message);
-  const LoadResult loaded = LoadIr(*bytes);
+  const LoadResult loaded = LoadIr(std::string_view(*bytes));
   if (loaded.graph == nullptr) {
     for (const Diagnostic& diagnostic : loaded.diagnostics) {
       if (diagnostic.severity == Severity::kError) Fail("the IR does not load", diagnostic.message);

@@ -16,8 +16,8 @@ enum class Severity : std::uint8_t { kError, kWarning };
 struct Diagnostic {
   ErrorCode code;
   Severity severity = Severity::kError;
-  SourceSpan span;       // where the caret goes; unknown for errors of a whole file
-  std::string message;   // the peer's text without its "line N: " prefix
+  SourceSpan span;        // where the caret goes; unknown for errors of a whole file
+  std::string message;    // the peer's text without its "line N: " prefix
   std::string hint = {};  // what to do, may be empty
   std::string path = {};  // the IR's path for semantic errors ("IR subgraph 'x'"), may be empty
   // The line that the peer reports (0: none); differs from span.line where its checks point at an

@@ -16,8 +16,6 @@
 namespace caisson::workflow {
 namespace {
 
-using python::ConstantKind;
-using python::ExprKind;
 using python::IsA;
 
 constexpr std::array<std::string_view, 5> kCronFields = {"expression", "timezone",

@@ -19,8 +19,8 @@ struct ValidateHints {
   // Graphs that lack nodes or edges because the statements that make them were refused: of these no
   // unknown or missing node is reported.
   std::unordered_set<const Graph*> incomplete;
-  // The graph, with its spans, whose JSON form a workflow tool's "graph" member is: looked up by the
-  // address of the object (`&value.as_object()`), which copies of a Value share.
+  // The graph, with its spans, whose JSON form a workflow tool's "graph" member is: looked up by
+  // the address of the object (`&value.as_object()`), which copies of a Value share.
   std::unordered_map<const json::Object*, std::shared_ptr<const Graph>> tool_graphs;
 };
 
