@@ -40,6 +40,8 @@ Outcome Decode(EncodedOutcome encoded) {
   if (!outcome.ok()) return outcome;
   json::ReadOptions options;
   options.max_bytes = encoded.value_text.size();
+  // Two keys of one dict may have the same JSON name (1 and "1"); keeping either would lose data.
+  options.reject_duplicate_keys = true;
   Result<json::Value> value = json::Read(encoded.value_text, options);
   if (!value) {
     return ProtocolFault(std::move(outcome),

@@ -124,6 +124,7 @@ class Compilation {
       result.schemas = std::move(session_.schemas_in_use);
     }
     Arrange(out_);
+    LimitDiagnostics(out_);
     for (Diagnostic& diagnostic : out_) {
       EscapeSurrogates(diagnostic.message);
       EscapeSurrogates(diagnostic.path);
@@ -178,6 +179,7 @@ class Compilation {
   // Does `check` aside; its errors become warnings.
   template <typename Check>
   void Trial(std::string_view kind, std::string_view name, const Check& check) {
+    if (++trials_ > kMaxTrials) return;
     std::vector<Diagnostic> found;
     session_.out = &found;
     const std::size_t schemas = session_.schemas_in_use.size();
@@ -193,7 +195,11 @@ class Compilation {
     }
   }
 
+  // A file with more unused definitions than this hears of the first ones.
+  static constexpr int kMaxTrials = 200;
+
   const CompileOptions& options_;
+  int trials_ = 0;
   std::vector<Diagnostic> out_;
   const python::Module& module_;
   Grammar grammar_;

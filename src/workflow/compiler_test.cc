@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "errors/policy.h"
+#include "errors/schema.h"
 #include "errors/workflow.h"
 #include "workflow/ir.h"
 #include "workflow/shape.h"
@@ -166,6 +167,48 @@ TEST(Compile, EndsOnChainsOfAnyLength) {
     while (expression.size() < 400'000) expression += link;
     EXPECT_FALSE(Compile(Workflow(Node("a", expression))).ok()) << link;
   }
+}
+
+// A chain of schema classes S0 -> S1 -> ... and an agent that uses the first.
+std::string SchemaChain(int length) {
+  std::string source;
+  for (int i = 0; i < length; ++i) {
+    source +=
+        "class S" + std::to_string(i) + "(BaseModel):\n    a: S" + std::to_string(i + 1) + "\n";
+  }
+  source += "class S" + std::to_string(length) + "(BaseModel):\n    a: int\n";
+  return source + Workflow(Node("a", "AgentNode(ai_model='x', response_format=S0)") +
+                           "    graph.set_entry_point('a')\n");
+}
+
+TEST(Compile, BoundsChainsOfSchemas) {
+  EXPECT_TRUE(Compile(SchemaChain(90)).ok());
+  ExpectRefused(SchemaChain(101), errors::kSchemaTooLarge);
+  ExpectRefused(SchemaChain(9'000), errors::kSchemaTooLarge);
+}
+
+TEST(Compile, BoundsTheMembersOfAUnionButNotOfALiteral) {
+  std::string members = "int";
+  std::string values = "0";
+  for (int i = 0; i < 300; ++i) members += " | Literal[" + std::to_string(i) + "]";
+  for (int i = 1; i < 60'000; ++i) values += "," + std::to_string(i);
+  const auto source = [](const std::string& annotation) {
+    return "class S(BaseModel):\n    a: " + annotation + "\n" +
+           Workflow(Node("a", "AgentNode(ai_model='x', response_format=S)") +
+                    "    graph.set_entry_point('a')\n");
+  };
+  ExpectRefused(source(members), errors::kSchemaTooLarge);
+  EXPECT_TRUE(Compile(source("Literal[" + values + "]")).ok());
+}
+
+TEST(Compile, ShowsTheFirstOfVeryManyMistakes) {
+  std::string source;
+  for (int i = 0; i < 100'000; ++i) source += "a;";
+  const CompileResult result = Compile(source + "\n");
+  EXPECT_FALSE(result.ok());
+  ASSERT_EQ(result.diagnostics.size(), 501u);
+  EXPECT_EQ(result.diagnostics.back().code, errors::kWorkflowTooManyDiagnostics);
+  EXPECT_FALSE(Render(result.diagnostics, "f.py", source, DiagnosticFormat::kText).empty());
 }
 
 TEST(Shape, TakesAHundredThousandNodesInOneGraph) {

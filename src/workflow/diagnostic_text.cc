@@ -98,11 +98,16 @@ struct Window {
   bool cut_before;
   bool cut_after;
 };
-Window WindowOf(std::string_view line, std::size_t caret) {
-  const std::size_t skipped = caret > kLead ? caret - kLead : 0;
-  const std::string_view rest = line.substr(SkipCodePoints(line, skipped));
+Window WindowOf(std::string_view line, std::size_t caret_byte) {
+  std::size_t begin = std::min(caret_byte, line.size());
+  std::size_t before = 0;
+  while (begin > 0 && before < kLead) {
+    --begin;
+    before += (line[begin] & 0xC0) != 0x80;
+  }
+  const std::string_view rest = line.substr(begin);
   const std::size_t shown = SkipCodePoints(rest, kMaxShown);
-  return {CellsOf(rest.substr(0, shown)), caret - skipped, skipped > 0, shown < rest.size()};
+  return {CellsOf(rest.substr(0, shown)), before, begin > 0, shown < rest.size()};
 }
 
 // Blank up to the caret, `^` under its first cell, `~` under the `length - 1` that follow.
@@ -120,9 +125,9 @@ std::string Marks(const Window& window, std::size_t length) {
 }
 
 void AppendSnippet(std::string& out, const Region& region, std::string_view line,
-                   const Style& style) {
+                   std::size_t caret_byte, const Style& style) {
   if (line.empty()) return;
-  const Window window = WindowOf(line, region.column - 1);
+  const Window window = WindowOf(line, caret_byte);
   const bool one_line = region.end_line == region.line;
   const std::size_t length = one_line && region.end_column > region.column
                                  ? region.end_column - region.column
@@ -149,7 +154,9 @@ void AppendDiagnostic(std::string& out, const Diagnostic& diagnostic, std::strin
   out += style("1", place + ":") + " " +
          (is_error ? style("1;31", "error:") : style("1;33", "warning:")) + " " +
          style("1", Clean(diagnostic.message)) + " [" + std::string(diagnostic.code.name) + "]\n";
-  if (region.line != 0) AppendSnippet(out, region, regions.LineText(region.line), style);
+  if (region.line != 0) {
+    AppendSnippet(out, region, regions.LineText(region.line), diagnostic.span.column, style);
+  }
   if (!diagnostic.path.empty()) out += "      at: " + Clean(diagnostic.path) + "\n";
   if (!diagnostic.hint.empty()) out += "    help: " + Clean(diagnostic.hint) + "\n";
 }

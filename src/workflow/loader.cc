@@ -7,6 +7,7 @@
 #include "json/reader.h"
 #include "workflow/ir_form.h"
 #include "workflow/ir_trust.h"
+#include "workflow/report.h"
 #include "workflow/validate.h"
 
 namespace caisson::workflow {
@@ -28,10 +29,14 @@ LoadResult LoadIr(std::string_view text, const CompileOptions& options) {
 LoadResult LoadIr(const json::Value& document, const CompileOptions& options) {
   LoadResult result;
   std::shared_ptr<const Graph> graph = ReadGraphForm(document, "$", result.diagnostics);
-  if (graph == nullptr) return result;
+  if (graph == nullptr) {
+    LimitDiagnostics(result.diagnostics);
+    return result;
+  }
   ValidateGraph(*graph, result.diagnostics);
   CheckTrust(*graph, options, result.diagnostics);
   if (result.diagnostics.empty()) result.graph = std::move(graph);
+  LimitDiagnostics(result.diagnostics);
   return result;
 }
 

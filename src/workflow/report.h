@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends diagnostics to a list. Internal to the compiler.
+// Appends diagnostics to a list, and bounds the list. Internal to the compiler.
 #pragma once
 
 #include <string>
@@ -37,5 +37,9 @@ inline Diagnostic& AddWarning(std::vector<Diagnostic>& out, ErrorCode code, Sour
   added.severity = Severity::kWarning;
   return added;
 }
+
+// Keeps the first few hundred and says how many more there were, so that a file of nothing but
+// mistakes costs no more to show than one with some.
+void LimitDiagnostics(std::vector<Diagnostic>& diagnostics);
 
 }  // namespace caisson::workflow

@@ -22,6 +22,11 @@ using schema::Type;
 using schema::TypeKind;
 using schema::TypePtr;
 
+// Lowering visits a class once for each place in a chain of references, and compares the members of
+// a union with one another; both stay small in every schema that a person writes.
+constexpr std::size_t kMaxReferenceDepth = 100;
+constexpr std::size_t kMaxUnionMembers = 256;
+
 constexpr std::string_view kOneDefault = ": Field(...) accepts at most one positional default";
 
 bool IsString(const python::Stmt& stmt) {
@@ -229,6 +234,7 @@ class SchemaLowering {
   bool Build(const python::ClassDef& cls) {
     if (const auto built = built_.find(cls.name); built != built_.end()) return built->second;
     if (std::ranges::find(stack_, cls.name) != stack_.end()) return ReportCycle(cls);
+    if (stack_.size() >= kMaxReferenceDepth) return ReportDepth(cls);
     stack_.push_back(cls.name);
     std::vector<schema::Field> fields;
     const bool good = ReadFields(cls, fields) && AddModel(cls, fields);
@@ -247,8 +253,17 @@ class SchemaLowering {
     return false;
   }
 
+  bool ReportDepth(const python::ClassDef& cls) {
+    AddOwnError(out_, errors::kSchemaTooLarge, ClassHeader(cls),
+                "schema classes refer to one another through more than " +
+                    std::to_string(kMaxReferenceDepth) + " levels",
+                "use dict[str, Any] for the inner ones");
+    return false;
+  }
+
   bool ReadFields(const python::ClassDef& cls, std::vector<schema::Field>& fields) {
     bool good = true;
+    std::unordered_map<std::string_view, std::size_t> places;
     ForEachField(cls, [&](const python::AnnAssign& assign, std::string_view name) {
       const TypePtr type = ReadType(*assign.annotation);
       std::vector<Diagnostic> found;
@@ -265,11 +280,11 @@ class SchemaLowering {
         return;
       }
       schema::Field field{name, assign.span, type, *std::move(info)};
-      const auto same = std::ranges::find(fields, name, &schema::Field::name);
-      if (same != fields.end()) {
-        *same = std::move(field);
-      } else {
+      const auto [place, is_new] = places.try_emplace(name, fields.size());
+      if (is_new) {
         fields.push_back(std::move(field));
+      } else {
+        fields[place->second] = std::move(field);
       }
     });
     return good;
@@ -369,9 +384,28 @@ class SchemaLowering {
   }
 
   TypePtr ReadUnion(const python::BinOp& operation) {
-    const TypePtr left = ReadType(*operation.left);
-    const TypePtr right = ReadType(*operation.right);
-    return left != nullptr && right != nullptr ? schema::MakeUnion(left, right) : nullptr;
+    std::vector<const python::Expr*> parts;  // from the last to the first
+    const python::Expr* left = &operation;
+    const python::BinOp* link = &operation;
+    while (link != nullptr && link->op == python::BinaryOperator::kBitOr) {
+      parts.push_back(link->right);
+      left = link->left;
+      link = python::IsA<python::BinOp>(left);
+    }
+    parts.push_back(left);
+    if (parts.size() > kMaxUnionMembers) {
+      AddOwnError(out_, errors::kSchemaTooLarge, operation.span,
+                  "a union may have at most " + std::to_string(kMaxUnionMembers) + " members",
+                  "use Literal[...] for values, or Any");
+      return nullptr;
+    }
+    bool good = true;
+    std::vector<TypePtr> types;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      types.push_back(ReadType(**part));
+      good = good && types.back() != nullptr;
+    }
+    return good ? schema::MakeUnion(types) : nullptr;
   }
 
   TypePtr ReadSubscript(const python::Subscript& subscript) {

@@ -46,8 +46,8 @@ struct Type {
 
 // Equal as Python's types are: unions and literals in any order.
 bool SameType(const Type& a, const Type& b);
-// `a | b`: flattened, equal members once.
-TypePtr MakeUnion(const TypePtr& a, const TypePtr& b);
+// `a | b | ...`: flattened, equal members once. At least one type.
+TypePtr MakeUnion(const std::vector<TypePtr>& types);
 // Literal[...] with equal values once.
 TypePtr MakeLiteral(json::Array values);
 // The name of the type in the library's messages ("int", "nullable", "function-after").

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
+#include "json/writer.h"
 #include "workflow/schema_model.h"
 
 namespace caisson::workflow::schema {
 namespace {
 
-bool SameLiteral(const json::Value& a, const json::Value& b) { return a == b; }
+// A text that two literals share exactly when they are equal.
+std::string LiteralKey(const json::Value& value) {
+  if (value.is_double() && value.as_double() == 0) return "0.0";  // -0.0 as well
+  return json::WriteCanonical(value).value_or("");
+}
 
 // A list or dict among them makes Python give up comparing.
 bool IsHashable(const json::Value& value) { return !value.is_array() && !value.is_object(); }
@@ -29,10 +36,11 @@ bool SameParts(const std::vector<TypePtr>& a, const std::vector<TypePtr>& b) {
 }
 
 bool SameLiterals(const json::Array& a, const json::Array& b) {
-  return a.size() == b.size() && std::ranges::all_of(a, [&](const json::Value& value) {
-           return std::ranges::any_of(
-               b, [&](const json::Value& other) { return SameLiteral(value, other); });
-         });
+  if (a.size() != b.size()) return false;
+  std::unordered_set<std::string> keys;
+  for (const json::Value& value : b) keys.insert(LiteralKey(value));
+  return std::ranges::all_of(
+      a, [&](const json::Value& value) { return keys.contains(LiteralKey(value)); });
 }
 
 }  // namespace
@@ -46,22 +54,19 @@ bool SameType(const Type& a, const Type& b) {
          std::ranges::all_of(a.parts, [&](const TypePtr& part) { return Holds(b.parts, *part); });
 }
 
-TypePtr MakeUnion(const TypePtr& a, const TypePtr& b) {
+TypePtr MakeUnion(const std::vector<TypePtr>& types) {
   std::vector<TypePtr> members;
-  AddMembers(a, members);
-  AddMembers(b, members);
+  for (const TypePtr& type : types) AddMembers(type, members);
   if (members.size() == 1) return members.front();
   return std::make_shared<const Type>(Type{.kind = TypeKind::kUnion, .parts = std::move(members)});
 }
 
 TypePtr MakeLiteral(json::Array values) {
   if (std::ranges::all_of(values, IsHashable)) {
+    std::unordered_set<std::string> seen;
     json::Array unique;
     for (json::Value& value : values) {
-      if (std::ranges::none_of(unique,
-                               [&](const json::Value& seen) { return SameLiteral(seen, value); })) {
-        unique.push_back(std::move(value));
-      }
+      if (seen.insert(LiteralKey(value)).second) unique.push_back(std::move(value));
     }
     values = std::move(unique);
   }

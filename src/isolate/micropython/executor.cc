@@ -148,8 +148,9 @@ class Run {
   EncodedOutcome Ended(const CallResult& result) {
     switch (result.end) {
       case CallEnd::kFuel:
-        return Limit(Fault::kFuel, fmt::format("the code used up its fuel of {}{}",
-                                               job_.limits.fuel, HeapHint()));
+        if (HeapIsFull()) return HeapUsedUp();
+        return Limit(Fault::kFuel,
+                     fmt::format("the code used up its fuel of {}", job_.limits.fuel));
       case CallEnd::kDeadline:
         return Limit(Fault::kWallClock, fmt::format("the code ran longer than its limit of {} ms",
                                                     job_.limits.wall_clock.count()));
@@ -166,14 +167,20 @@ class Run {
     }
   }
 
-  // A heap that is nearly full makes every allocation collect, which looks like a slow loop.
-  std::string HeapHint() {
+  // A heap that is nearly full makes every allocation collect, which spends the fuel long before an
+  // allocation fails.
+  bool HeapIsFull() {
     const HeapUse use = CountHeap(instance_.memory());
-    if (use.total == 0 || use.used < use.total - use.total / 16) return "";
-    return fmt::format(
-        "; its heap of {} bytes was nearly full, and collecting garbage for each allocation costs "
-        "much: see whether it keeps too much, or give it a larger heap",
-        snapshot_.heap_bytes());
+    return use.total != 0 && use.used >= use.total - use.total / 16;
+  }
+
+  EncodedOutcome HeapUsedUp() {
+    return Limit(
+        Fault::kMemory,
+        fmt::format("the code used up its heap of {} bytes: it is nearly full, and collecting "
+                    "garbage for each allocation used up the fuel of {}",
+                    snapshot_.heap_bytes(), job_.limits.fuel),
+        MemoryKind::kHeap);
   }
 
   EncodedOutcome Failed(const Report& report) {

@@ -430,10 +430,17 @@ TEST(MicroPython, HeapExhaustionIsAMemoryFaultOfTheHeap) {
   }
 }
 
-TEST(MicroPython, RunningOutOfFuelInAFullHeapSaysSo) {
+TEST(MicroPython, RunningOutOfFuelInAFullHeapIsAMemoryFaultOfTheHeap) {
   const Outcome outcome = Call(Body("x = [0]\nwhile True:\n    x = [x, 1.5]"));
-  EXPECT_EQ(outcome.fault, Fault::kFuel) << Show(outcome);
+  EXPECT_EQ(outcome.fault, Fault::kMemory) << Show(outcome);
+  EXPECT_EQ(outcome.memory, MemoryKind::kHeap);
   EXPECT_NE(outcome.message.find("nearly full"), std::string::npos) << outcome.message;
+}
+
+TEST(MicroPython, TwoKeysWithTheSameJsonNameAreAFault) {
+  for (const std::string_view body : {"return {1: 2, '1': 3}", "return {'d': {b'a': 2, 'a': 3}}"}) {
+    EXPECT_EQ(Call(Body(body)).fault, Fault::kProtocol) << body;
+  }
 }
 
 TEST(MicroPython, WhatIsPrintedIsKeptToALimitAndTheRestIsCounted) {
