@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the headers of a request. The secret stands in no file: a placeholder names it."""
+"""Builds the headers of a request. The secret stands in no file: a placeholder names it. Only the node that
+names it sees it; what the node gives on shows the placeholder again."""
 
 from orcheo.graph import END, START, StateGraph
 from orcheo.graph.state import State

@@ -2,27 +2,29 @@
 #include "errors/graph.h"
 #include "errors/nodes.h"
 #include "graph/context.h"
+#include "graph/redaction.h"
 #include "nodes/python_text.h"
 #include "workflow/registry.h"
 
 namespace caisson::graph {
 namespace {
 
-Scope ScopeOf(RunContext& context, std::string_view name, const nodes::State& state) {
-  return {state, context.services.credentials, name, &context.warn};
+Scope ScopeOf(RunContext& context, CredentialResolver* credentials, std::string_view name,
+              const nodes::State& state) {
+  return {state, credentials, name, &context.warn};
 }
 
 class VisitHost final : public nodes::Host {
  public:
   VisitHost(RunContext& context, const NativePart& native, const std::string& name,
-            const nodes::State& state)
-      : context_(context), native_(native), name_(name), state_(state) {}
+            const nodes::State& state, const SecretKeeper& secrets)
+      : context_(context), native_(native), name_(name), state_(state), secrets_(secrets) {}
 
   Result<void> Sleep(std::chrono::nanoseconds duration) override {
     return context_.interrupt.Sleep(duration);
   }
   void Log(nodes::LogLevel level, std::string_view message) override {
-    context_.Log(level, message);
+    context_.Log(level, secrets_.Redact(std::string(message)));
   }
   std::size_t StepCount() const override {
     const json::Value& steps = native_.steps.raw();
@@ -35,6 +37,7 @@ class VisitHost final : public nodes::Host {
   const NativePart& native_;
   const std::string& name_;
   const nodes::State& state_;
+  const SecretKeeper& secrets_;
 };
 
 Result<const nodes::NodeType*> StepType(const RunContext& context, const json::Value& step) {
@@ -82,8 +85,8 @@ Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
 Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::State& state) {
   const Interrupt::Reason reason = context_.interrupt.Check();
   if (reason != Interrupt::Reason::kNone) return Fail(InterruptStatus(reason));
-  CAISSON_ASSIGN(const Template step,
-                 native_.steps.Item(index).Bind(ScopeOf(context_, name_, state_)));
+  CAISSON_ASSIGN(const Template step, native_.steps.Item(index).Bind(ScopeOf(
+                                          context_, context_.services.credentials, name_, state_)));
   CAISSON_ASSIGN(const nodes::NodeType* type, StepType(context_, step.raw()));
   nodes::StepResult result{StepName(step.raw()), {}};
   CAISSON_ASSIGN(const NativePart part, PlanStep(*type, step, result.name, index));
@@ -99,7 +102,8 @@ Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::Sta
 
 Result<json::Value> RunNative(RunContext& context, const NativePart& native,
                               const std::string& name, const nodes::State& state) {
-  const Scope scope = ScopeOf(context, name, state);
+  SecretKeeper secrets(context.services.credentials);
+  const Scope scope = ScopeOf(context, secrets.resolver(), name, state);
   json::Array fields;
   fields.reserve(native.fields.size());
   for (const Template& field : native.fields) {
@@ -110,8 +114,13 @@ Result<json::Value> RunNative(RunContext& context, const NativePart& native,
       fields.push_back(std::move(value));
     }
   }
-  VisitHost host(context, native, name, state);
-  return native.type->run({name, fields, state, host});
+  VisitHost host(context, native, name, state, secrets);
+  Result<json::Value> result = native.type->run({name, fields, state, host});
+  if (result) return secrets.Redact(*std::move(result));
+  Status failure = std::move(result).error();
+  failure.message = secrets.Redact(std::move(failure.message));
+  failure.details = secrets.Redact(std::move(failure.details));
+  return Fail(std::move(failure));
 }
 
 }  // namespace caisson::graph

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps what a node resolved from leaving it: a resolver that remembers the secrets it gave out,
+// and puts their placeholders back into whatever the node returns, says or fails with. It finds a
+// secret as a part of any text or key, not in another form of it (a digest, say). Used by one visit
+// of one node, on its thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/credentials.h"
+#include "json/value.h"
+
+namespace caisson::graph {
+
+class SecretKeeper final : public CredentialResolver {
+ public:
+  // `inner` may be null: then resolver() is null too.
+  explicit SecretKeeper(CredentialResolver* inner) : inner_(inner) {}
+
+  // What to give to a Scope.
+  CredentialResolver* resolver() { return inner_ == nullptr ? nullptr : this; }
+  Result<json::Value> Resolve(const CredentialReference& reference) override;
+
+  std::string Redact(std::string text) const;
+  // Shares what holds no secret.
+  json::Value Redact(json::Value value) const;
+
+ private:
+  void Remember(const json::Value& secret, const std::string& placeholder);
+
+  CredentialResolver* inner_;
+  std::vector<std::pair<std::string, std::string>> secrets_;  // secret, placeholder
+};
+
+}  // namespace caisson::graph
