@@ -68,6 +68,18 @@ TEST(Body, DepthEndsInADiagnostic) {
   EXPECT_FALSE(result.error()[0].message.empty());
 }
 
+TEST(Body, MayNotExceedWhatTheBytecodeCounts) {
+  const auto repeated = [](int count) {
+    std::string text = "0";
+    for (int i = 1; i < count; ++i) text += ",0";
+    return text;
+  };
+  EXPECT_TRUE(PrepareBody({"n", {}, {}, "return max(" + repeated(255) + ")"}));
+  EXPECT_FALSE(PrepareBody({"n", {}, {}, "return max(" + repeated(256) + ")"}));
+  EXPECT_TRUE(PrepareBody({"n", {}, {}, "return [" + repeated(30'000) + "]"}));
+  EXPECT_FALSE(PrepareBody({"n", {}, {}, "return [" + repeated(30'001) + "]"}));
+}
+
 TEST(Body, CannotBeLargerThanABody) {
   const std::string huge = "return '" + std::string(3u << 20, 'x') + "'";
   ASSERT_FALSE(PrepareBody({"n", {}, {}, huge}));

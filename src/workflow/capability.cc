@@ -17,6 +17,11 @@ using python::ExprKind;
 using python::NodeRef;
 using python::StmtKind;
 
+// The artifact's bytecode keeps counts of arguments in one byte and the size of a function's stack
+// in few more, without a check: beyond these it runs, wrongly.
+constexpr std::size_t kMaxArguments = 255;
+constexpr std::size_t kMaxElements = 30'000;
+
 class SyntaxChecker {
  public:
   SyntaxChecker(const python::FunctionDef& run, std::string_view node_id,
@@ -106,25 +111,38 @@ class SyntaxChecker {
     switch (expr.kind) {
       case ExprKind::kList:
         if (As<python::ListExpr>(&expr)->ctx == ExprContext::kLoad) {
-          CheckElements(As<python::ListExpr>(&expr)->elts);
+          CheckElements(expr, As<python::ListExpr>(&expr)->elts);
         }
         return;
       case ExprKind::kTuple:
         if (As<python::Tuple>(&expr)->ctx == ExprContext::kLoad) {
-          CheckElements(As<python::Tuple>(&expr)->elts);
+          CheckElements(expr, As<python::Tuple>(&expr)->elts);
         }
         return;
       case ExprKind::kSet:
-        return CheckElements(As<python::Set>(&expr)->elts);
+        return CheckElements(expr, As<python::Set>(&expr)->elts);
       case ExprKind::kDict:
         return CheckDict(*As<python::Dict>(&expr));
       case ExprKind::kLambda:
         return CheckArguments(*As<python::Lambda>(&expr)->args);
       case ExprKind::kFormattedValue:
         return CheckField(*As<python::FormattedValue>(&expr));
+      case ExprKind::kCall:
+        return CheckCounts(*As<python::Call>(&expr));
       default:
         return;
     }
+  }
+
+  void CheckCounts(const python::Call& call) {
+    if (call.args.size() <= kMaxArguments && call.keywords.size() <= kMaxArguments) return;
+    Report(call.span, "a call with more than 255 arguments", "pass a list or a dict");
+  }
+
+  void CheckCount(const python::Expr& display, std::size_t count) {
+    if (count <= kMaxElements) return;
+    Report(display.span, "a display of more than 30000 elements",
+           "put the data into the node's config or the state");
   }
 
   void CheckStarred(const python::Expr* expr) {
@@ -134,11 +152,13 @@ class SyntaxChecker {
            "left of an assignment");
   }
 
-  void CheckElements(python::List<python::Expr*> elements) {
+  void CheckElements(const python::Expr& display, python::List<python::Expr*> elements) {
+    CheckCount(display, elements.size());
     for (const python::Expr* element : elements) CheckStarred(element);
   }
 
   void CheckDict(const python::Dict& dict) {
+    CheckCount(dict, dict.keys.size());
     for (std::size_t i = 0; i < dict.keys.size(); ++i) {
       if (dict.keys[i] != nullptr) continue;
       Report(dict.values[i]->span, "'**' in a dict display",

@@ -195,6 +195,12 @@ class TrustChecker {
     const Place place{&here, "body", 0};
     for (Diagnostic& each : body.error()) {
       each.path = place.Path();
+      // The place is one within the body, not of the document.
+      if (each.span.known()) {
+        each.path += ", line " + std::to_string(each.span.line) + ", column " +
+                     std::to_string(each.span.column + 1);
+      }
+      each.span = {};
       each.peer_line = 0;
       out_.push_back(std::move(each));
     }
