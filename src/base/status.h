@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status says that *we* failed or that an input was refused; what a guest did is an isolate::Outcome
-// and never a Status. Result<T> is std::expected<T, Status>. No exception leaves our code.
+// Status says that *we* failed or that an input was refused; what a guest did is an
+// isolate::Outcome and never a Status. Result<T> is std::expected<T, Status>. No exception leaves
+// our code.
 #pragma once
 
 #include <cstdint>
@@ -48,13 +49,13 @@ inline std::unexpected<Status> Fail(Status status) { return std::unexpected(std:
 // else binds its value to `declaration`.
 #define CAISSON_CONCAT_(a, b) a##b
 #define CAISSON_CONCAT(a, b) CAISSON_CONCAT_(a, b)
-#define CAISSON_ASSIGN(declaration, expr)                                                     \
-  auto CAISSON_CONCAT(result_, __LINE__) = (expr);                                            \
-  if (!CAISSON_CONCAT(result_, __LINE__))                                                     \
-    return ::caisson::Fail(std::move(CAISSON_CONCAT(result_, __LINE__)).error());             \
+#define CAISSON_ASSIGN(declaration, expr)                                         \
+  auto CAISSON_CONCAT(result_, __LINE__) = (expr);                                \
+  if (!CAISSON_CONCAT(result_, __LINE__))                                         \
+    return ::caisson::Fail(std::move(CAISSON_CONCAT(result_, __LINE__)).error()); \
   declaration = *std::move(CAISSON_CONCAT(result_, __LINE__))
-#define CAISSON_TRY(expr)                                                                     \
-  if (auto CAISSON_CONCAT(result_, __LINE__) = (expr); !CAISSON_CONCAT(result_, __LINE__))    \
+#define CAISSON_TRY(expr)                                                                  \
+  if (auto CAISSON_CONCAT(result_, __LINE__) = (expr); !CAISSON_CONCAT(result_, __LINE__)) \
   return ::caisson::Fail(std::move(CAISSON_CONCAT(result_, __LINE__)).error())
 
 }  // namespace caisson

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An isolate is one call: source and JSON in, JSON out, nothing left behind. It has no network, no
-// files, no clock it can trust, no environment. A Runtime makes such calls; what the guest did is an
-// Outcome, and only when *we* fail does a call give a Status.
+// files, no clock it can trust, no environment. A Runtime makes such calls; what the guest did is
+// an Outcome, and only when *we* fail does a call give a Status.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,12 @@
 namespace caisson::isolate {
 
 struct Limits {
-  std::uint64_t memory_bytes = 256u << 20;      // linear memory of the instance
-  std::uint64_t heap_bytes = 8u << 20;          // the guest's own heap (a snapshot per size)
-  std::uint64_t fuel = 1'000'000'000;           // 0: not counted
+  std::uint64_t memory_bytes = 256u << 20;  // linear memory of the instance
+  std::uint64_t heap_bytes = 8u << 20;      // the guest's own heap (a snapshot per size)
+  std::uint64_t fuel = 1'000'000'000;       // 0: not counted
   std::chrono::milliseconds wall_clock{30'000};
-  std::uint64_t output_bytes = 64u << 20;       // the result's JSON text, checked while produced
-  std::uint64_t stdout_bytes = 64u << 10;       // kept of what the guest prints; the rest is counted
+  std::uint64_t output_bytes = 64u << 20;  // the result's JSON text, checked while produced
+  std::uint64_t stdout_bytes = 64u << 10;  // kept of what the guest prints; the rest is counted
   bool operator==(const Limits&) const = default;
 };
 
@@ -41,16 +41,16 @@ struct Job {
 // Why a guest did not give a value.
 enum class Fault : std::uint8_t {
   kNone,
-  kRaised,             // an exception of the guest's code; type, message and traceback are set
-  kSyntax,             // the runtime refused the source
+  kRaised,  // an exception of the guest's code; type, message and traceback are set
+  kSyntax,  // the runtime refused the source
   kFuel,
-  kMemory,             // see MemoryKind
+  kMemory,  // see MemoryKind
   kWallClock,
   kOutput,
-  kProtocol,           // the result is no JSON object, or the guest broke the call protocol
-  kExited,             // SystemExit or another BaseException ended the guest
-  kArtifact,           // a trap that no limit explains: a fault of the artifact, not of the author
-  kKilled,             // the process around the isolate died; only this call is lost
+  kProtocol,  // the result is no JSON object, or the guest broke the call protocol
+  kExited,    // SystemExit or another BaseException ended the guest
+  kArtifact,  // a trap that no limit explains: a fault of the artifact, not of the author
+  kKilled,    // the process around the isolate died; only this call is lost
 };
 enum class MemoryKind : std::uint8_t { kNone, kLinear, kHeap };
 

@@ -17,30 +17,105 @@ template <typename T>
 using List = std::span<T const>;
 
 enum class ExprKind : std::uint8_t {
-  kBoolOp, kNamedExpr, kBinOp, kUnaryOp, kLambda, kIfExp, kDict, kSet, kListComp, kSetComp,
-  kDictComp, kGeneratorExp, kAwait, kYield, kYieldFrom, kCompare, kCall, kFormattedValue,
-  kJoinedStr, kConstant, kAttribute, kSubscript, kStarred, kName, kList, kTuple, kSlice,
+  kBoolOp,
+  kNamedExpr,
+  kBinOp,
+  kUnaryOp,
+  kLambda,
+  kIfExp,
+  kDict,
+  kSet,
+  kListComp,
+  kSetComp,
+  kDictComp,
+  kGeneratorExp,
+  kAwait,
+  kYield,
+  kYieldFrom,
+  kCompare,
+  kCall,
+  kFormattedValue,
+  kJoinedStr,
+  kConstant,
+  kAttribute,
+  kSubscript,
+  kStarred,
+  kName,
+  kList,
+  kTuple,
+  kSlice,
 };
 
 enum class StmtKind : std::uint8_t {
-  kFunctionDef, kAsyncFunctionDef, kClassDef, kReturn, kDelete, kAssign, kTypeAlias, kAugAssign,
-  kAnnAssign, kFor, kAsyncFor, kWhile, kIf, kWith, kAsyncWith, kMatch, kRaise, kTry, kTryStar,
-  kAssert, kImport, kImportFrom, kGlobal, kNonlocal, kExpr, kPass, kBreak, kContinue,
+  kFunctionDef,
+  kAsyncFunctionDef,
+  kClassDef,
+  kReturn,
+  kDelete,
+  kAssign,
+  kTypeAlias,
+  kAugAssign,
+  kAnnAssign,
+  kFor,
+  kAsyncFor,
+  kWhile,
+  kIf,
+  kWith,
+  kAsyncWith,
+  kMatch,
+  kRaise,
+  kTry,
+  kTryStar,
+  kAssert,
+  kImport,
+  kImportFrom,
+  kGlobal,
+  kNonlocal,
+  kExpr,
+  kPass,
+  kBreak,
+  kContinue,
 };
 
 enum class PatternKind : std::uint8_t {
-  kMatchValue, kMatchSingleton, kMatchSequence, kMatchMapping, kMatchClass, kMatchStar, kMatchAs,
+  kMatchValue,
+  kMatchSingleton,
+  kMatchSequence,
+  kMatchMapping,
+  kMatchClass,
+  kMatchStar,
+  kMatchAs,
   kMatchOr,
 };
 
 enum class BoolOperator : std::uint8_t { kAnd, kOr };
 enum class BinaryOperator : std::uint8_t {
-  kAdd, kSub, kMult, kMatMult, kDiv, kMod, kPow, kLShift, kRShift, kBitOr, kBitXor, kBitAnd,
+  kAdd,
+  kSub,
+  kMult,
+  kMatMult,
+  kDiv,
+  kMod,
+  kPow,
+  kLShift,
+  kRShift,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
   kFloorDiv,
 };
 enum class UnaryOperator : std::uint8_t { kInvert, kNot, kUAdd, kUSub };
 enum class CompareOperator : std::uint8_t {
-  kEq, kNotEq, kLt, kLtE, kGt, kGtE, kIs, kIsNot, kIn, kNotIn,
+  kEq,
+  kNotEq,
+  kLt,
+  kLtE,
+  kGt,
+  kGtE,
+  kIs,
+  kIsNot,
+  kIn,
+  kNotIn,
 };
 enum class ExprContext : std::uint8_t { kLoad, kStore, kDel };
 
@@ -70,15 +145,24 @@ const T* IsA(const Base* node) {
 // ---- literals ----------------------------------------------------------------------------------
 
 enum class ConstantKind : std::uint8_t {
-  kNone, kTrue, kFalse, kEllipsis, kInt, kBigInt, kFloat, kComplex, kStr, kBytes,
+  kNone,
+  kTrue,
+  kFalse,
+  kEllipsis,
+  kInt,
+  kBigInt,
+  kFloat,
+  kComplex,
+  kStr,
+  kBytes,
 };
 
 struct Constant : Expr {
   static constexpr ExprKind kKind = ExprKind::kConstant;
   ConstantKind constant;
-  bool unicode_prefix;     // CPython's `kind` is 'u'
-  std::int64_t integer;    // kInt
-  double number;           // kFloat; kComplex: the imaginary part
+  bool unicode_prefix;   // CPython's `kind` is 'u'
+  std::int64_t integer;  // kInt
+  double number;         // kFloat; kComplex: the imaginary part
   // kBigInt: canonical lower-case hexadecimal digits without prefix, beyond int64's range (>= 0).
   // kStr: the decoded value as UTF-8, lone surrogates in their three-byte form (WTF-8).
   // kBytes: the bytes.
@@ -227,7 +311,8 @@ struct Slice : Expr {
   Expr* step;   // or null
 };
 
-// ---- parts of expressions and statements ---------------------------------------------------------
+// ---- parts of expressions and statements
+// ---------------------------------------------------------
 
 struct Comprehension {
   Expr* target;

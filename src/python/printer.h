@@ -13,8 +13,9 @@
 
 namespace caisson::python {
 
-// Maps printed lines back to the author's: element i is the source line of the statement (or clause)
-// that printed line i+1 is; `else` and `finally`, which have no position, get that of what follows.
+// Maps printed lines back to the author's: element i is the source line of the statement (or
+// clause) that printed line i+1 is; `else` and `finally`, which have no position, get that of what
+// follows.
 struct PrintedSource {
   std::string text;
   std::vector<std::uint32_t> source_lines;
