@@ -31,7 +31,7 @@ class Pen {
 
  protected:
   void Line(int depth, const std::string& text) {
-    text_.append(static_cast<std::size_t>(2 * depth), ' ').append(text).append("\n");
+    text_.append(2 * static_cast<std::size_t>(depth), ' ').append(text).append("\n");
   }
   std::string text_;
 };

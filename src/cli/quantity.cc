@@ -16,8 +16,9 @@ using Unit = std::pair<std::string_view, std::uint64_t>;
 template <typename Number>
 std::pair<Number, std::uint64_t> Split(std::string_view text, std::span<const Unit> units) {
   Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
   if (error != std::errc{}) return {number, 0};
   const std::string_view suffix(stop, end);
   for (const auto& [name, factor] : units) {

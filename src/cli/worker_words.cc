@@ -12,12 +12,13 @@
 namespace caisson::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kVariables = {"CAISSON_DATA_DIR", "CAISSON_CACHE_DIR",
-                                                        "XDG_CACHE_HOME", "HOME"};
+constexpr std::array<const char*, 4> kVariables = {"CAISSON_DATA_DIR", "CAISSON_CACHE_DIR",
+                                                   "XDG_CACHE_HOME", "HOME"};
 
 bool ParseNumber(std::string_view text, std::uint64_t& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
   return error == std::errc{} && stop == end;
 }
 
@@ -36,9 +37,9 @@ bool Apply(const std::string& name, const std::string& value, WorkerSetup& setup
 std::vector<std::string> WorkerWords(const isolate::Limits& limits) {
   std::vector<std::string> words = {"memory=" + std::to_string(limits.memory_bytes),
                                     "heap=" + std::to_string(limits.heap_bytes)};
-  for (const std::string_view name : kVariables) {
-    const char* value = std::getenv(name.data());
-    if (value != nullptr) words.push_back("env:" + std::string(name) + "=" + value);
+  for (const char* name : kVariables) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) words.push_back(std::string("env:") + name + "=" + value);
   }
   return words;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/hash.h"
 
+#include <sys/auxv.h>
 #include <sys/random.h>
 
 #include <bit>
-#include <chrono>
 #include <cstring>
 
 namespace caisson::json {
@@ -18,10 +18,10 @@ struct SipKey {
 SipKey DrawKey() {
   SipKey key{};
   if (getrandom(&key, sizeof key, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof key)) {
-    // Early boot or no system call: address layout and time still differ between processes.
-    key.k0 = reinterpret_cast<std::uintptr_t>(&key);
-    key.k1 =
-        static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    // Early boot, or a sandbox without the call: the kernel gave every process 16 random bytes.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds pointers as integers
+    const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM));
+    if (random != nullptr) std::memcpy(&key, random, sizeof key);
   }
   return key;
 }

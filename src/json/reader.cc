@@ -214,14 +214,13 @@ class Reader {
     object.Reserve(members_.size() - base);
     for (std::size_t i = base; i < members_.size(); ++i) {
       auto& [key, member] = members_[i].member;
-      const std::size_t before = object.size();
-      object.Set(std::move(key), std::move(member));
-      if (object.size() == before && options_.reject_duplicate_keys) {
+      if (options_.reject_duplicate_keys && object.Contains(key)) {
         at_ = members_[i].place;
         path_.PrependKey(key);
         return Refuse("the key occurs twice in one object; keep one of them",
                       errors::kJsonDuplicateKey);
       }
+      object.Set(std::move(key), std::move(member));
     }
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(base), members_.end());
     value = Value(std::move(object));

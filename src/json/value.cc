@@ -34,7 +34,8 @@ T& Unshare(std::shared_ptr<T>& pointer) {
   if (pointer.use_count() != 1) {
     pointer = std::make_shared<T>(*pointer);
   } else if constexpr (kThreadSanitizer) {
-    auto probe = pointer;  // TSan knows no fences; the probe's release decrement acquires
+    // TSan knows no fences; the decrement of the copy's count acquires.
+    auto probe = pointer;  // NOLINT(performance-unnecessary-copy-initialization)
   } else {
 #if !defined(__SANITIZE_THREAD__)
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -59,8 +60,8 @@ Value::Value(Object value) : data_(std::make_shared<Object>(std::move(value))) {
 
 Value Value::Integer(std::string_view digits) {
   std::int64_t number = 0;
-  const char* end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, number).ec == std::errc{}) return number;
+  const char* begin = digits.data();
+  if (std::from_chars(begin, begin + digits.size(), number).ec == std::errc{}) return number;
   const bool negative = digits.starts_with('-');
   if (negative) digits.remove_prefix(1);
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));

@@ -304,6 +304,7 @@ std::string FormatDouble(double value) {
     if (*c >= '0' && *c <= '9') digits += *c;
   }
   const int count = static_cast<int>(digits.size());
+  const int point = exponent + 1;  // digits before the decimal point
   if (exponent < -4 || exponent >= 16) {
     out += digits[0];
     if (count > 1) out.append(1, '.').append(digits, 1);
@@ -312,12 +313,13 @@ std::string FormatDouble(double value) {
         .append(size < 10 ? "0" : "")
         .append(std::to_string(size));
   } else if (exponent < 0) {
-    out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
-  } else if (count <= exponent + 1) {
-    out.append(digits).append(static_cast<std::size_t>(exponent + 1 - count), '0').append(".0");
+    out.append("0.").append(static_cast<std::size_t>(-point), '0').append(digits);
+  } else if (count <= point) {
+    const int zeros = point - count;
+    out.append(digits).append(static_cast<std::size_t>(zeros), '0').append(".0");
   } else {
-    const auto point = static_cast<std::size_t>(exponent + 1);
-    out.append(digits, 0, point).append(1, '.').append(digits, point);
+    const auto split = static_cast<std::size_t>(point);
+    out.append(digits, 0, split).append(1, '.').append(digits, split);
   }
   return out;
 }
