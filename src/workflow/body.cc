@@ -44,7 +44,7 @@ class RunFunction {
   python::Stmt* function_pointer_ = &function_;
 };
 
-Diagnostic FromSyntaxError(python::SyntaxError error, const std::string& node_id) {
+Diagnostic FromSyntaxError(const python::SyntaxError& error, const std::string& node_id) {
   const bool bounded = error.type == python::SyntaxError::Type::kTooDeep ||
                        error.type == python::SyntaxError::Type::kTooLarge;
   return {.code = bounded ? errors::kBodyTooDeep : errors::kBodySyntax,
@@ -71,7 +71,7 @@ std::expected<RunnableBody, std::vector<Diagnostic>> PrepareBody(const CodeNode&
                                                                  const CompileOptions& options) {
   auto parsed = ParseBody(node.body);
   if (!parsed) {
-    return std::unexpected(std::vector{FromSyntaxError(std::move(parsed).error(), node.id)});
+    return std::unexpected(std::vector{FromSyntaxError(parsed.error(), node.id)});
   }
   const RunFunction run(parsed->statements);
   const std::uint32_t shift = parsed->first_line - 1;

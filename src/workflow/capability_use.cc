@@ -20,7 +20,6 @@ using python::ConstantKind;
 using python::ExprContext;
 using python::ExprKind;
 using python::NodeRef;
-using python::StmtKind;
 
 struct MissingMethod {
   std::string_view name;
