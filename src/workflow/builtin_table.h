@@ -2,90 +2,19 @@
 // The builtins allowlist as constants (see body_check.h): sorted, looked up by binary search.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
+
+#include "isolate/micropython/builtins.h"
 
 namespace caisson::workflow::internal {
 
-inline constexpr std::string_view kAllowed[] = {
-    "ArithmeticError",
-    "AssertionError",
-    "AttributeError",
-    "BaseException",
-    "EOFError",
-    "Exception",
-    "GeneratorExit",
-    "ImportError",
-    "IndentationError",
-    "IndexError",
-    "KeyError",
-    "KeyboardInterrupt",
-    "LookupError",
-    "MemoryError",
-    "NameError",
-    "NotImplementedError",
-    "OSError",
-    "OverflowError",
-    "RuntimeError",
-    "StopAsyncIteration",
-    "StopIteration",
-    "SyntaxError",
-    "SystemExit",
-    "TypeError",
-    "UnicodeError",
-    "ValueError",
-    "ZeroDivisionError",
-    "abs",
-    "all",
-    "any",
-    "bin",
-    "bool",
-    "bytearray",
-    "bytes",
-    "callable",
-    "chr",
-    "classmethod",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "filter",
-    "float",
-    "frozenset",
-    "hasattr",
-    "hash",
-    "hex",
-    "id",
-    "int",
-    "isinstance",
-    "issubclass",
-    "iter",
-    "len",
-    "list",
-    "map",
-    "max",
-    "memoryview",
-    "min",
-    "next",
-    "object",
-    "oct",
-    "ord",
-    "pow",
-    "property",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "slice",
-    "sorted",
-    "staticmethod",
-    "str",
-    "sum",
-    "super",
-    "tuple",
-    "type",
-    "zip",
-};
+// The names that the pinned artifact keeps, in the order of the search.
+inline constexpr auto kAllowed = [] {
+  auto names = isolate::kAllowedBuiltins;
+  std::ranges::sort(names);
+  return names;
+}();
 
 inline constexpr std::string_view kRejected[] = {
     "BaseExceptionGroup",
