@@ -44,9 +44,11 @@ enum class Fault : std::uint8_t {
   kRaised,  // an exception of the guest's code; type, message and traceback are set
   kSyntax,  // the runtime refused the source
   kFuel,
+  kCpu,     // time on a processor; only runtimes that take no fuel
   kMemory,  // see MemoryKind
   kWallClock,
   kOutput,
+  kMessages,  // too many of them; scripts only
   kProtocol,  // the result is no JSON object, or the guest broke the call protocol
   kExited,    // SystemExit or another BaseException ended the guest
   kArtifact,  // a trap that no limit explains: a fault of the artifact, not of the author
