@@ -144,6 +144,14 @@ Report ReportLimit(const isolate::Outcome& outcome, const isolate::Limits& limit
       return {errors::kIsolateFuelExhausted, Ending::kFuel,
               "execution exceeded its fuel limit of " + std::to_string(limits.fuel) + " units",
               "do less work per call (is there an endless loop?), or give the run more fuel"};
+    case Fault::kCpu:
+      return {errors::kIsolateCpuExceeded, Ending::kFuel,
+              "execution exceeded its limit of CPU time: " + outcome.message,
+              "do less work per call, or give the run a larger limit"};
+    case Fault::kMessages:
+      return {errors::kIsolateMessagesExceeded, Ending::kOutput,
+              "the code sent more messages than its limit: " + outcome.message,
+              "send fewer messages, or give the run a larger limit"};
     case Fault::kMemory:
       return ReportMemory(outcome, limits);
     case Fault::kWallClock:
@@ -195,11 +203,13 @@ void LogFault(RunContext& context, const std::string& id, const isolate::Outcome
   std::string text = "CodeNode " + id;
   switch (outcome.fault) {
     case Fault::kFuel:
+    case Fault::kCpu:
     case Fault::kMemory:
     case Fault::kWallClock:
       text += " exceeded sandbox resource limits";
       break;
     case Fault::kOutput:
+    case Fault::kMessages:
     case Fault::kProtocol:
       text += " produced invalid sandbox output";
       break;
