@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build (tier "build") and also the tests (tier "test") need: Debian packages as
 # root or by sudo, a private Python environment in .venv, pinned artifacts in .deps. Running it again
-# costs about a second. Says what is missing when it cannot install it. Tier "full" adds the peer
+# costs about a second. First it looks for everything; when something is missing that it cannot
+# install, it says all that is missing and what to do, and installs nothing. Tier "full" adds the peer
 # implementations that we compare with, in .venv/peers, where a CPython 3.12 is found.
 # usage: tools/setup.sh [build|test|full]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-build}
+
+cmake_least=3.25 # the presets
+cargo_least=1.85 # the crate with the Wasmtime headers is of edition 2024
+node_least=18    # binaryen, which derives the MicroPython artifact
 
 say() { printf '\033[0m== %s\n' "$*" >&2; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -18,36 +23,104 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
+missing=()  # packages to install
+problems=() # what only the reader can mend
+as_root=()
 
 at_least() { # at_least 3.25 3.25.1
   [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
-install_packages() {
-  command -v dpkg-query >/dev/null || { say "not a Debian system: install by hand what stands for: ${packages[*]}"; return; }
-  local missing=()
+is_debian() { command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; }
+has_artifacts() { [ -f .deps/micropython/derived.wasm ] && [ -f .deps/wasmtime/include/.version ]; }
+
+# The version of a tool, empty when it is missing or does not run.
+version_of() { # version_of cargo
+  local text
+  text=$("$1" --version 2>/dev/null) || return 0
+  printf '%s\n' "$text" | sed -n '1s/^[^0-9]*\([0-9][0-9.]*\).*/\1/p'
+}
+
+# The version that apt would install, without epoch and revision; empty when there is none.
+apt_version() { # apt_version nodejs
+  is_debian || return 0
+  apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \(\([0-9]*\):\)\{0,1\}\([0-9][0-9.]*\).*/\3/p'
+}
+
+find_missing_packages() {
+  if ! is_debian; then
+    say "not a Debian system: install by hand what stands for: ${packages[*]}"
+    return
+  fi
   for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] && return
-  say "installing Debian packages: ${missing[*]}"
-  local as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || fail "these Debian packages are missing and neither root nor sudo is at hand: ${missing[*]}"
-    as_root=(sudo -n)
-  fi
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-check_tools() {
-  command -v cmake >/dev/null || fail "cmake 3.25 or newer is missing"
-  at_least 3.25 "$(cmake --version | sed -n 's/.*version \([0-9.]*\).*/\1/p')" || fail "cmake is older than 3.25"
-  [ -f .deps/micropython/derived.wasm ] && [ -f .deps/wasmtime/include/.version ] && return
-  command -v cargo >/dev/null || fail "cargo 1.85 or newer is missing (it fetches the Wasmtime headers); install it, e.g. with rustup"
-  at_least 1.85 "$(cargo --version | awk '{print $2}')" || fail "cargo is older than 1.85; update it, e.g. with rustup"
-  command -v npm >/dev/null || fail "npm is missing (it fetches the tool that derives the MicroPython artifact); install Node.js 18 or newer"
-  at_least 18 "$(node --version | tr -d v)" || fail "Node.js is older than 18"
+# A tool that is missing or too old is installed when apt has a version that will do.
+need() { # need TOOL LEAST WHY WHAT_TO_DO PACKAGE...
+  local tool=$1 least=$2 why=$3 advice=$4 found candidate
+  shift 4
+  found=$(version_of "$tool")
+  [ -n "$found" ] && at_least "$least" "$found" && return
+  candidate=$(apt_version "$1")
+  if [ -n "$candidate" ] && at_least "$least" "$candidate" && apt-get install -s "$@" >/dev/null 2>&1; then
+    missing+=("$@")
+    return
+  fi
+  problems+=("$tool $least or newer is needed ($why): ${found:+version $found is here}${found:-none is here}${candidate:+, Debian has $candidate}. $advice")
+}
+
+look_for_tools() {
+  local has_cmake
+  has_cmake=$(version_of cmake)
+  if [ -n "$has_cmake" ] && ! at_least $cmake_least "$has_cmake"; then
+    problems+=("cmake $cmake_least or newer is needed: version $has_cmake is here. Remove it, so that Debian's is found, or update it.")
+  elif [ -z "$has_cmake" ] && ! is_debian; then
+    problems+=("cmake $cmake_least or newer is needed: none is here. Install it.")
+  fi
+  has_artifacts && return
+  [ -x "$HOME/.cargo/bin/cargo" ] && ! command -v cargo >/dev/null && export PATH=$PATH:$HOME/.cargo/bin
+  need cargo $cargo_least "it fetches the Wasmtime headers" \
+    "Install it with rustup (https://rustup.rs), or: rustup update" cargo
+  local advice="Install Node.js $node_least or newer (https://nodejs.org), which brings npm."
+  need node $node_least "it runs npm" "$advice" nodejs npm
+  # npm beside a node that will do: any version does.
+  if [[ " ${missing[*]} " != *" npm "* ]]; then
+    need npm 1 "it fetches the tool that derives the MicroPython artifact" "$advice" npm
+  fi
+}
+
+look_for_root() {
+  [ ${#missing[@]} -eq 0 ] && return
+  [ "$(id -u)" -eq 0 ] && return
+  as_root=(sudo -n)
+  sudo -n true 2>/dev/null && return
+  problems+=("these Debian packages are missing, and neither root nor sudo is at hand: ${missing[*]}. Run as root: apt-get install ${missing[*]}")
+}
+
+# An apt that has never been updated knows no versions.
+learn_versions() {
+  is_debian && [ -z "$(apt_version python3)" ] || return 0
+  if [ "$(id -u)" -eq 0 ]; then apt-get update -qq || true; else sudo -n apt-get update -qq 2>/dev/null || true; fi
+}
+
+look() {
+  learn_versions
+  find_missing_packages
+  look_for_tools
+  look_for_root
+  [ ${#problems[@]} -eq 0 ] && return
+  printf 'setup: nothing was installed, since this is missing:\n' >&2
+  printf '  - %s\n' "${problems[@]}" >&2
+  exit 1
+}
+
+install_packages() {
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing Debian packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 make_environment() {
@@ -80,8 +153,8 @@ make_peers() {
   echo "$stamp" > .venv/peers/.stamp
 }
 
+look
 install_packages
-check_tools
 make_environment
 [ "$tier" = full ] && make_peers
 say "pinned artifacts in .deps"
