@@ -2,11 +2,15 @@
 #include "os/seccomp.h"
 
 #include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <string>
 
+#include "os/fd.h"
 #include "os/syscall_error.h"
 
 namespace caisson::os {
@@ -52,6 +56,31 @@ Result<void> InstallAllowList(std::span<const SyscallRule> rules) {
     return SyscallError("load the seccomp filter", -result);
   }
   return {};
+}
+
+Result<std::vector<sock_filter>> BuildFilter(std::span<const SyscallRule> rules, int refuse_with) {
+  const std::unique_ptr<void, Release> context(
+      seccomp_init(SCMP_ACT_ERRNO(static_cast<std::uint16_t>(refuse_with))));
+  if (context == nullptr) return SyscallError("seccomp_init", ENOMEM);
+  seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
+  for (const SyscallRule& rule : rules) {
+    // libseccomp refuses a rule whose action is the default one.
+    if (rule.fail_with != refuse_with) CAISSON_TRY(AddRule(context.get(), rule));
+  }
+  const UniqueFd file(::memfd_create("caisson-filter", MFD_CLOEXEC));
+  if (!file.valid()) return SyscallError("memfd_create");
+  if (const int result = seccomp_export_bpf(context.get(), file.get())) {
+    return SyscallError("export the seccomp filter", -result);
+  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return SyscallError("fstat a seccomp filter");
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  std::vector<sock_filter> program(bytes / sizeof(sock_filter));
+  if (::pread(file.get(), program.data(), bytes, 0) != status.st_size) {
+    return SyscallError("read a seccomp filter");
+  }
+  return program;
 }
 
 }  // namespace caisson::os

@@ -3,6 +3,8 @@
 // at once, for good. Uses libseccomp, so names that an architecture lacks are passed over.
 #pragma once
 
+#include <linux/filter.h>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -28,5 +30,10 @@ struct SyscallRule {
 
 // Requires no_new_privs (sets it otherwise). Fails with os.syscall.
 Result<void> InstallAllowList(std::span<const SyscallRule> rules);
+
+// The same rules as a program for seccomp(2), made once and loaded by processes that have no
+// libseccomp. What no rule allows fails with `refuse_with`; calls of another architecture kill the
+// process. Fails with os.syscall.
+Result<std::vector<sock_filter>> BuildFilter(std::span<const SyscallRule> rules, int refuse_with);
 
 }  // namespace caisson::os

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program of a zygote: an interpreter of the root file system that imports a set of libraries
+and then forks one call after another.
+
+It runs trusted code only. `caisson_call.so` (src/isolate/native/guest) takes over once the imports
+are done and returns in a call's process alone, walled in; from there on the harness runs the script
+with a channel of its own:
+
+    frame: payload length (u32, little-endian), kind (u8), final (u8), two zero bytes, payload
+
+written to one descriptor by writev, which is the only call that the boundary lets through to it.
+"""
+
+import ctypes
+import gc
+import importlib
+import importlib.metadata
+import json
+import os
+import struct
+import sys
+import threading
+import time
+
+HOME = "/run/caisson"
+KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
+
+# Work of the usual kind, done once before any fork, so that what libraries load and set up at their
+# first use is there already. A failure here is none of the library's.
+WARM_UP = {
+    "numpy": "import numpy as np; str(np.arange(6.0).reshape(2, 3).sum(axis=0)); np.random.random(2)",
+    "pandas": (
+        "import pandas as pd; f = pd.DataFrame({'a': [1, 2, 3], 'b': [1.5, 2.5, None], 'c': ['x', 'y', 'x']});"
+        "f.groupby('c').a.sum(); f.describe(); f.to_dict('records'); f.merge(f, on='a'); str(f);"
+        "f.pivot_table(index='c', values='b'); pd.to_datetime(['2024-01-02']); f.sort_values('b').b.mean()"
+    ),
+    "scipy": "import scipy.stats; scipy.stats.ttest_ind([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])",
+}
+
+
+class ServeOptions(ctypes.Structure):
+    """ServeOptions of src/isolate/native/wire.h."""
+
+    _fields_ = [
+        ("filter", ctypes.c_void_p),
+        ("filter_length", ctypes.c_uint32),
+        ("leave_out", ctypes.c_uint32),
+        ("control", ctypes.c_int32),
+        ("may_execute", ctypes.c_uint32),
+    ]
+
+
+class Channel:
+    """Frames to the supervisor. Threads of a script may send at the same time."""
+
+    def __init__(self, descriptor):
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._writev = os.writev
+        self._pack = struct.Struct("<IBBH").pack
+
+    def send(self, kind, payload, final=False):
+        parts = [self._pack(len(payload), kind, 1 if final else 0, 0), payload]
+        with self._lock:
+            while parts:
+                written = self._writev(self._descriptor, parts)
+                while parts and written >= len(parts[0]):
+                    written -= len(parts.pop(0))
+                if parts and written:
+                    parts[0] = memoryview(parts[0])[written:]
+
+
+def import_set(names):
+    """Imports each; gives versions and errors, and never fails as a whole."""
+    versions, failed = {}, {}
+    for name in names:
+        try:
+            module = importlib.import_module(name)
+            version = getattr(module, "__version__", None)
+            versions[name] = version if isinstance(version, str) else ""
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"[:500]
+    for name in versions:
+        try:
+            exec(WARM_UP.get(name, ""), {})
+        except Exception as error:
+            print(f"warm-up of {name}: {type(error).__name__}: {error}", file=sys.stderr)
+    return versions, failed
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def prepare(configuration):
+    begin = time.monotonic()
+    versions, failed = import_set(configuration["imports"])
+    if threads() != 1:
+        # A fork would have its locks and not the threads that hold them.
+        raise SystemExit("a library started threads while it was imported; a zygote cannot fork then")
+    report = {
+        "python": sys.version.split()[0],
+        "libraries": versions,
+        "failed": failed,
+        "import_ms": int((time.monotonic() - begin) * 1000),
+    }
+    return json.dumps(report).encode()
+
+
+def read_job(descriptor):
+    with open(descriptor, "rb") as file:
+        entry, *sizes = struct.unpack("<4Q", file.read(32))
+        return entry, *(file.read(size) for size in sizes)
+
+
+def reseed():
+    """What a fork would otherwise share with its siblings."""
+    sys.modules["random"].seed() if "random" in sys.modules else None
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and "numpy.random" in sys.modules:
+        numpy.random.seed()
+
+
+def clean_environment():
+    for name in list(os.environ):
+        if name not in KEPT_ENVIRONMENT:
+            del os.environ[name]
+
+
+def serve(configuration, call_filter, ready):
+    """Returns in a call's process only."""
+    library = ctypes.PyDLL(f"{HOME}/caisson_call.so")
+    serve_calls = library.caisson_serve
+    options = ServeOptions(
+        ctypes.cast(ctypes.c_char_p(call_filter), ctypes.c_void_p),
+        len(call_filter) // 8,
+        configuration["leave_out"],
+        configuration["control"],
+        configuration["may_execute"],
+    )
+    api = ctypes.pythonapi
+    gc.collect()
+    gc.freeze()
+    os.write(configuration["control"], ready)
+    # Held for as long as the zygote lives: each child is a fork of this very moment.
+    api.PyOS_BeforeFork()
+    error = serve_calls(ctypes.byref(options))
+    if error:
+        os._exit(1)
+    api.PyOS_AfterFork_Child()
+
+
+def main():
+    sys.path.insert(0, HOME)
+    import caisson_block
+
+    with open(f"{HOME}/zygote.json", "rb") as file:
+        configuration = json.load(file)
+    with open(f"{HOME}/call.bpf", "rb") as file:
+        call_filter = file.read()
+    serve(configuration, call_filter, prepare(configuration))
+
+    reseed()
+    clean_environment()
+    entry, source, inputs, options = read_job(configuration["job"])
+    caisson_block.run(entry, source, inputs, options, Channel(configuration["channel"]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

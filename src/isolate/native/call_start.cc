@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isolate/native/call_start.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <sys/syscall.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "jail/walls.h"
+#include "os/syscall_error.h"
+
+namespace caisson::isolate::native {
+namespace {
+
+constexpr int kStartTimeoutMs = 20'000;
+constexpr std::uint64_t kInodeBytes = 4096;
+constexpr std::uint64_t kMebibyte = 1u << 20;
+
+// How the job's parts stand in its file, before them.
+struct JobHeader {
+  std::uint64_t entry;
+  std::uint64_t source_bytes;
+  std::uint64_t inputs_bytes;
+  std::uint64_t options_bytes;
+};
+
+Result<void> WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return os::SyscallError("write a job");
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+Result<os::UniqueFd> MakeJobFile(const ScriptJob& job) {
+  os::UniqueFd file(::memfd_create("caisson-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) return os::SyscallError("memfd_create");
+  const JobHeader header{static_cast<std::uint64_t>(job.entry), job.source.size(),
+                         job.inputs.size(), job.options.size()};
+  CAISSON_TRY(WriteAll(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}));
+  for (const std::string* part : {&job.source, &job.inputs, &job.options}) {
+    CAISSON_TRY(WriteAll(file.get(), *part));
+  }
+  // The guest must not use it as memory that nobody counts.
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE) !=
+          0 ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0) {
+    return os::SyscallError("seal a job");
+  }
+  return file;
+}
+
+// The most that RLIMIT_DATA leaves to the guest: a little below the cgroup's limit, so that the
+// guest gets a MemoryError and not the kernel's OOM killer where that can be.
+std::uint64_t DataBytes(std::uint64_t memory) {
+  return memory - std::min(memory / 8, 32 * kMebibyte);
+}
+
+CallRequest MakeRequest(const ScriptLimits& limits, const NativeOptions& options) {
+  CallRequest request{};
+  request.disk_bytes = limits.disk_bytes != 0 ? limits.disk_bytes : limits.memory_bytes;
+  request.disk_inodes = std::max<std::uint64_t>(request.disk_bytes / kInodeBytes, 64);
+  request.data_bytes = DataBytes(limits.memory_bytes);
+  // Reserved and shared memory count here too, so it only bounds what has gone wild.
+  request.address_bytes = 4 * limits.memory_bytes + 1024 * kMebibyte;
+  request.threads = limits.pids;
+  const auto cpu = limits.cpu.count();
+  // In case that the supervisor, which counts more finely, were stopped.
+  if (cpu > 0) request.cpu_seconds = static_cast<std::uint32_t>(cpu / 1000 + 2);
+  if (options.processes) request.cpu_seconds = 0;  // it would count per process
+  return request;
+}
+
+os::CgroupLimits GroupLimits(const ScriptLimits& limits, const NativeOptions& options) {
+  const jail::WallSet& left_out = options.leave_out.walls;
+  os::CgroupLimits group{
+      .memory_bytes = limits.memory_bytes, .cpus = options.cpus, .pids = limits.pids};
+  if (left_out.Has(jail::Wall::kMemoryCgroup)) group.memory_bytes = 0;
+  if (left_out.Has(jail::Wall::kCpuCgroup)) group.cpus = 0;
+  if (left_out.Has(jail::Wall::kPidsCgroup)) group.pids = 0;
+  return group;
+}
+
+std::string NextGroupName() {
+  static std::atomic<std::uint64_t> counter{0};
+  return os::Cgroup::NamePrefix() + "call" + std::to_string(counter++);
+}
+
+// The pid that a pidfd stands for, as our own procfs has it.
+Result<pid_t> PidOf(int pidfd) {
+  CAISSON_ASSIGN(const std::string info,
+                 os::ReadSmallFile("/proc/self/fdinfo/" + std::to_string(pidfd)));
+  const std::size_t at = info.find("\nPid:");
+  pid_t pid = 0;
+  if (at != std::string::npos) {
+    const std::size_t digits = info.find_first_not_of(" \t", at + 5);
+    if (digits != std::string::npos) {
+      std::from_chars(info.data() + digits, info.data() + info.size(), pid);
+    }
+  }
+  if (pid <= 0) return os::SyscallError("find the pid of a call in /proc/self/fdinfo", ESRCH);
+  return pid;
+}
+
+Result<void> DoNotBlock(const os::UniqueFd& fd) {
+  if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return os::SyscallError("set O_NONBLOCK");
+  return {};
+}
+
+Result<os::FdPair> MakeSockets(int type) {
+  int fds[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0)
+    return os::SyscallError("socketpair");
+  return os::FdPair{os::UniqueFd(fds[0]), os::UniqueFd(fds[1])};
+}
+
+// The child's ends; closed here once the zygote has them.
+struct GuestEnds {
+  os::UniqueFd job, channel, out, err, reply;
+};
+
+Result<GuestEnds> OpenDescriptors(const ScriptJob& job, StartedCall& call) {
+  GuestEnds guest;
+  CAISSON_ASSIGN(guest.job, MakeJobFile(job));
+  CAISSON_ASSIGN(os::FdPair channel, MakeSockets(SOCK_STREAM));
+  CAISSON_ASSIGN(os::FdPair reply, MakeSockets(SOCK_SEQPACKET));
+  CAISSON_ASSIGN(os::FdPair out, os::MakePipe());
+  CAISSON_ASSIGN(os::FdPair err, os::MakePipe());
+  // Nothing ever goes to the guest on it.
+  ::shutdown(channel.first.get(), SHUT_WR);
+  call.channel = std::move(channel.first);
+  call.reply = std::move(reply.first);
+  call.out = std::move(out.first);
+  call.err = std::move(err.first);
+  guest.channel = std::move(channel.second);
+  guest.reply = std::move(reply.second);
+  guest.out = std::move(out.second);
+  guest.err = std::move(err.second);
+  for (const os::UniqueFd* fd : {&call.channel, &call.out, &call.err}) CAISSON_TRY(DoNotBlock(*fd));
+  return guest;
+}
+
+}  // namespace
+
+std::unexpected<Status> WallFailure(const Reply& reply) {
+  const std::string step(reply.step, ::strnlen(reply.step, sizeof reply.step));
+  const std::string reason = step + ": " + os::ErrnoText(reply.error);
+  if (reply.wall < jail::kWallCount) {
+    return jail::Unavailable(static_cast<jail::Wall>(reply.wall), reason);
+  }
+  return os::SyscallError(step, reply.error);
+}
+
+std::optional<Reply> ReceiveReply(int socket, int timeout_ms, os::UniqueFd* pidfd) {
+  pollfd event{socket, POLLIN, 0};
+  if (::poll(&event, 1, timeout_ms) <= 0) return std::nullopt;
+  Reply reply{};
+  iovec vector{&reply, sizeof reply};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (n != static_cast<ssize_t>(sizeof reply)) return std::nullopt;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    os::UniqueFd received(fd);
+    if (pidfd != nullptr) *pidfd = std::move(received);
+  }
+  return reply;
+}
+
+Result<std::optional<StartedCall>> StartCall(const Zygote& zygote, const NativeOptions& options,
+                                             const ScriptJob& job) {
+  StartedCall call;
+  {
+    CAISSON_ASSIGN(const GuestEnds guest, OpenDescriptors(job, call));
+    if (!zygote.Send(MakeRequest(job.limits, options),
+                     {guest.job.get(), guest.channel.get(), guest.out.get(), guest.err.get(),
+                      guest.reply.get()})) {
+      return std::nullopt;
+    }
+  }
+  // Made while the zygote clones.
+  call.cgroup = os::Cgroup::Make(NextGroupName(), GroupLimits(job.limits, options));
+  const auto started = ReceiveReply(call.reply.get(), kStartTimeoutMs, &call.pidfd);
+  if (!started) return std::nullopt;
+  if (started->kind == ReplyKind::kFailed) return WallFailure(*started);
+  if (started->kind != ReplyKind::kStarted || !call.pidfd.valid()) return std::nullopt;
+  auto pid = PidOf(call.pidfd.get());
+  if (!pid)
+    return zygote.alive() ? Result<std::optional<StartedCall>>(Fail(std::move(pid).error()))
+                          : std::nullopt;
+  call.pid = *pid;
+  if (auto attached = call.cgroup.Attach(call.pid); !attached) {
+    ::syscall(SYS_pidfd_send_signal, call.pidfd.get(), SIGKILL, nullptr, 0);
+    return Fail(std::move(attached).error());
+  }
+  if (::send(call.reply.get(), "g", 1, MSG_NOSIGNAL) != 1) return std::nullopt;
+  return call;
+}
+
+}  // namespace caisson::isolate::native

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isolate/native/native.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "errors/isolate.h"
+#include "isolate/native/call.h"
+#include "os/landlock.h"
+
+namespace caisson::isolate::native {
+namespace {
+
+bool IsDirectory(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::size_t CountCovered(const LibrarySet& set, const std::vector<std::string>& imports) {
+  return static_cast<std::size_t>(std::ranges::count_if(imports, [&set](const std::string& name) {
+    return std::ranges::find(set.imports, name) != set.imports.end();
+  }));
+}
+
+json::Value ToJson(const std::vector<jail::WallReport>& walls) {
+  json::Array list;
+  for (const jail::WallReport& wall : walls) {
+    json::Object entry{{"name", wall.name}, {"stands", wall.stands}, {"mandatory", wall.mandatory}};
+    if (!wall.reason.empty()) entry.Set("reason", wall.reason);
+    if (!wall.what_to_do.empty()) entry.Set("what_to_do", wall.what_to_do);
+    list.emplace_back(std::move(entry));
+  }
+  return list;
+}
+
+jail::WallReport LandlockReport(const jail::WallSet& leave_out) {
+  if (leave_out.Has(jail::Wall::kLandlock)) {
+    return jail::Missing(jail::Wall::kLandlock, "left out by DangerouslyLeaveOut");
+  }
+  const int abi = os::LandlockAbi();
+  return abi > 0 ? jail::Standing(jail::Wall::kLandlock, "ABI " + std::to_string(abi))
+                 : jail::Missing(jail::Wall::kLandlock, "the kernel does not offer it");
+}
+
+}  // namespace
+
+NativeRuntime::NativeRuntime(NativeOptions options) : options_(std::move(options)) {
+  std::vector<LibrarySet> sets = options_.sets;
+  if (sets.empty()) sets.push_back({.name = "bare", .imports = {}});
+  for (LibrarySet& set : sets) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->set = std::move(set);
+  }
+}
+
+Result<std::unique_ptr<NativeRuntime>> NativeRuntime::Create(NativeOptions options) {
+  for (const char* directory : {"", "/tmp", "/run", "/dev", "/proc"}) {
+    if (options.root.starts_with("/") && IsDirectory(options.root + directory)) continue;
+    return Fail(errors::kIsolateRootUnusable,
+                "\"" + options.root + directory +
+                    "\" is no directory; the native runtime needs the absolute path of a root file "
+                    "system with /tmp, /run, /dev and /proc. `caisson images build` makes one.");
+  }
+  return std::unique_ptr<NativeRuntime>(new NativeRuntime(std::move(options)));
+}
+
+Result<void> NativeRuntime::Prepare() {
+  for (const auto& slot : slots_) CAISSON_TRY(Get(*slot));
+  return {};
+}
+
+NativeRuntime::Slot& NativeRuntime::Choose(const std::vector<std::string>& imports) const {
+  Slot* best = slots_.front().get();
+  std::size_t most = 0;
+  for (const auto& slot : slots_) {
+    const std::size_t covered = CountCovered(slot->set, imports);
+    if (covered == imports.size()) return *slot;
+    if (covered > most) {
+      most = covered;
+      best = slot.get();
+    }
+  }
+  return *best;
+}
+
+Result<std::shared_ptr<Zygote>> NativeRuntime::Get(Slot& slot) const {
+  const std::lock_guard lock(slot.mutex);
+  if (slot.zygote == nullptr || !slot.zygote->alive()) {
+    CAISSON_ASSIGN(slot.zygote, Zygote::Start(options_, slot.set));
+  }
+  return slot.zygote;
+}
+
+Result<ScriptOutcome> NativeRuntime::Run(const ScriptJob& job, ScriptSink& sink,
+                                         std::stop_token stop) {
+  Slot& slot = Choose(job.imports);
+  // A zygote that dies between the check and the request has run nothing of the script.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    CAISSON_ASSIGN(const std::shared_ptr<Zygote> zygote, Get(slot));
+    CAISSON_ASSIGN(CallResult result, RunCall(*zygote, options_, job, sink, stop));
+    if (!result.zygote_gone) return std::move(result.outcome);
+    zygote->Kill();  // so that it is not found alive again
+  }
+  return Fail(errors::kIsolateWorkerLost,
+              "The interpreter of library set \"" + slot.set.name +
+                  "\" died three times before it could start the script. Look for what kills it "
+                  "(the kernel's OOM killer?); `caisson doctor` checks the host.");
+}
+
+json::Value NativeRuntime::Describe() const {
+  json::Array sets;
+  for (const auto& slot : slots_) {
+    const std::lock_guard lock(slot->mutex);
+    json::Array imports;
+    for (const std::string& name : slot->set.imports) imports.emplace_back(name);
+    json::Object entry{{"name", slot->set.name}, {"imports", std::move(imports)}};
+    entry.Set("warm", slot->zygote != nullptr && slot->zygote->alive());
+    if (slot->zygote != nullptr) entry.Set("interpreter", slot->zygote->ready());
+    sets.emplace_back(std::move(entry));
+  }
+  return json::Object{
+      {"name", "native"},
+      {"root", options_.root},
+      {"tenant", options_.tenant},
+      {"may_start_processes", options_.processes.has_value()},
+      {"sets", std::move(sets)},
+      {"walls", ToJson(Walls())},
+      {"shared_between_calls",
+       "address layout and hash seed of a zygote, which serves one tenant; random and numpy are "
+       "seeded anew for each call"},
+  };
+}
+
+std::vector<jail::WallReport> NativeRuntime::Walls() const {
+  std::vector<jail::WallReport> walls;
+  for (const auto& slot : slots_) {
+    const std::lock_guard lock(slot->mutex);
+    if (slot->zygote == nullptr || !walls.empty()) continue;
+    walls = slot->zygote->walls();
+    walls.push_back(LandlockReport(options_.leave_out.walls));
+  }
+  return walls;
+}
+
+std::vector<pid_t> NativeRuntime::ZygotePids() const {
+  std::vector<pid_t> pids;
+  for (const auto& slot : slots_) {
+    const std::lock_guard lock(slot->mutex);
+    pids.push_back(slot->zygote != nullptr && slot->zygote->alive() ? slot->zygote->pid() : 0);
+  }
+  return pids;
+}
+
+}  // namespace caisson::isolate::native

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One jailed interpreter with a set of libraries imported, from which calls are forked. It runs
+// trusted code only: imports of the root file system's libraries, then a loop of ours; scripts run
+// in its children. Thread-safe once started.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "isolate/native/options.h"
+#include "isolate/native/wire.h"
+#include "jail/spawn.h"
+#include "json/value.h"
+#include "os/fd.h"
+
+namespace caisson::isolate::native {
+
+class Zygote {
+ public:
+  // Blocks until the imports are done. Libraries that cannot be imported are named in ready();
+  // fails with jail.unavailable, or isolate.root_unusable when the interpreter does not start.
+  static Result<std::unique_ptr<Zygote>> Start(const NativeOptions& options, const LibrarySet& set);
+
+  // Hands a request over. False when the zygote is gone; nothing of the call has then run.
+  bool Send(const CallRequest& request, const std::array<int, kRequestFds>& fds) const;
+  bool alive() const;
+  void Kill() { jailed_.process.Kill(); }
+  pid_t pid() const { return jailed_.process.pid(); }
+
+  // {"python": "3.11.2", "libraries": {name: version}, "failed": {name: error}, "import_ms": 521}
+  const json::Value& ready() const { return ready_; }
+  const std::vector<jail::WallReport>& walls() const { return jailed_.walls; }
+
+ private:
+  Zygote() = default;
+  Result<void> AwaitReady(std::chrono::milliseconds timeout);
+  std::unexpected<Status> NotReady(const std::string& why) const;
+
+  std::string name_;
+  os::UniqueFd control_;
+  os::UniqueFd log_;  // what it wrote while it started
+  jail::Jailed jailed_;
+  json::Value ready_;
+};
+
+}  // namespace caisson::isolate::native
