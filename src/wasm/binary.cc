@@ -7,92 +7,16 @@
 #include <optional>
 
 #include "errors/wasm.h"
+#include "wasm/encoding.h"
 
 namespace caisson::wasm {
 namespace {
 
-constexpr std::string_view kHeader("\0asm\1\0\0\0", 8);
-constexpr std::uint64_t kWasmPage = 64u << 10;
 constexpr std::size_t kHostPage = 4096;
-
-enum SectionId : std::uint8_t {
-  kMemorySection = 5,
-  kGlobalSection = 6,
-  kExportSection = 7,
-  kDataSection = 11,
-  kDataCountSection = 12,
-};
-
-constexpr char kI32 = 0x7f;
-constexpr char kMutable = 0x01;
-constexpr char kI32Const = 0x41;
-constexpr char kEnd = 0x0b;
 
 std::unexpected<Status> Malformed(std::string_view what) {
   return Fail(errors::kWasmEngine,
               fmt::format("The WebAssembly binary cannot be rewritten: {}.", what));
-}
-
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
-
-  bool done() const { return at_ >= bytes_.size(); }
-  std::string_view rest() const { return bytes_.substr(at_); }
-
-  std::optional<std::uint8_t> Byte() {
-    if (done()) return std::nullopt;
-    return static_cast<std::uint8_t>(bytes_[at_++]);
-  }
-
-  std::optional<std::uint32_t> Unsigned() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 35; shift += 7) {
-      const std::optional<std::uint8_t> byte = Byte();
-      if (!byte) return std::nullopt;
-      value |= std::uint64_t{*byte & 0x7fu} << shift;
-      if ((*byte & 0x80u) == 0) return static_cast<std::uint32_t>(value);
-    }
-    return std::nullopt;
-  }
-
-  std::optional<std::string_view> Take(std::size_t size) {
-    if (size > bytes_.size() - at_) return std::nullopt;
-    const std::string_view taken = bytes_.substr(at_, size);
-    at_ += size;
-    return taken;
-  }
-
- private:
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-};
-
-void AppendUnsigned(std::string& out, std::uint64_t value) {
-  do {
-    std::uint8_t byte = value & 0x7f;
-    value >>= 7;
-    if (value != 0) byte |= 0x80;
-    out += static_cast<char>(byte);
-  } while (value != 0);
-}
-
-void AppendSigned(std::string& out, std::int64_t value) {
-  for (;;) {
-    const std::uint8_t byte = value & 0x7f;
-    value >>= 7;
-    if ((value == 0 && (byte & 0x40) == 0) || (value == -1 && (byte & 0x40) != 0)) {
-      out += static_cast<char>(byte);
-      return;
-    }
-    out += static_cast<char>(byte | 0x80);
-  }
-}
-
-void AppendSection(std::string& out, std::uint8_t id, std::string_view content) {
-  out += static_cast<char>(id);
-  AppendUnsigned(out, content.size());
-  out += content;
 }
 
 Result<std::string> WithExports(std::string_view content, const std::vector<AddedExport>& added) {
@@ -177,20 +101,17 @@ Result<std::string> RewriteSection(std::uint8_t id, std::string_view content,
 }  // namespace
 
 Result<std::string> Apply(std::string_view binary, const Rewrite& rewrite) {
-  if (!binary.starts_with(kHeader)) return Malformed("it does not begin as a core module");
-  Cursor cursor(binary.substr(kHeader.size()));
-  std::string out(kHeader);
+  if (!binary.starts_with(kModuleHeader)) return Malformed("it does not begin as a core module");
+  SectionReader sections(binary);
+  std::string out(kModuleHeader);
   std::uint32_t seen = 0;
-  while (!cursor.done()) {
-    const std::uint8_t id = *cursor.Byte();
-    const std::optional<std::uint32_t> size = cursor.Unsigned();
-    const std::optional<std::string_view> content =
-        size ? cursor.Take(*size) : std::optional<std::string_view>();
-    if (!content) return Malformed("a section is cut off");
-    if (id < 32) seen |= 1u << id;
-    CAISSON_ASSIGN(const std::string changed, RewriteSection(id, *content, rewrite));
-    AppendSection(out, id, changed);
+  while (const auto section = sections.Next()) {
+    if (section->id < 32) seen |= 1u << section->id;
+    CAISSON_ASSIGN(const std::string changed,
+                   RewriteSection(section->id, section->content, rewrite));
+    AppendSection(out, section->id, changed);
   }
+  if (!sections.ok()) return Malformed("a section is cut off");
   const auto has = [seen](SectionId id) { return (seen >> id & 1u) != 0; };
   if (!rewrite.exports.empty() && !has(kExportSection)) return Malformed("it exports nothing");
   if (rewrite.replace_memory &&

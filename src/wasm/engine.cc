@@ -10,6 +10,7 @@
 #endif
 
 #include "errors/wasm.h"
+#include "wasm/memory_creator.h"
 
 namespace caisson::wasm {
 namespace {
@@ -48,20 +49,36 @@ void SetPooling(wasm_config_t* config, const EngineOptions& options) {
   wasmtime_pooling_allocation_strategy_set(config, p);
 }
 
-wasm_config_t* NewConfig(const EngineOptions& options) {
+wasm_config_t* CommonConfig(std::size_t max_wasm_stack_bytes) {
   wasm_config_t* config = wasm_config_new();
   wasmtime_config_wasm_exceptions_set(config, true);
   wasmtime_config_wasm_threads_set(config, false);
   wasmtime_config_wasm_memory64_set(config, false);
   wasmtime_config_wasm_multi_memory_set(config, false);
-  wasmtime_config_consume_fuel_set(config, true);
   wasmtime_config_epoch_interruption_set(config, true);
   wasmtime_config_memory_init_cow_set(config, true);
   wasmtime_config_native_unwind_info_set(config, false);
-  wasmtime_config_max_wasm_stack_set(config, options.max_wasm_stack_bytes);
+  wasmtime_config_max_wasm_stack_set(config, max_wasm_stack_bytes);
   // Not used, but must not be smaller.
-  wasmtime_config_async_stack_size_set(config, options.max_wasm_stack_bytes);
+  wasmtime_config_async_stack_size_set(config, max_wasm_stack_bytes);
+  return config;
+}
+
+wasm_config_t* PoolingConfig(const EngineOptions& options) {
+  wasm_config_t* config = CommonConfig(options.max_wasm_stack_bytes);
+  wasmtime_config_consume_fuel_set(config, true);
   SetPooling(config, options);
+  return config;
+}
+
+wasm_config_t* MappedConfig(const MappedEngineOptions& options) {
+  wasm_config_t* config = CommonConfig(options.max_wasm_stack_bytes);
+  wasmtime_config_consume_fuel_set(config, options.fuel);
+  wasmtime_config_memory_may_move_set(config, false);
+  wasmtime_config_memory_reservation_set(config, kSlotReservation);
+  wasmtime_config_memory_guard_size_set(config, kSlotGuard);
+  wasmtime_memory_creator_t creator = MakeMemoryCreator();
+  wasmtime_config_host_memory_creator_set(config, &creator);
   return config;
 }
 
@@ -87,7 +104,7 @@ std::string CpuFingerprint() {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
-  EngineHandle engine(wasm_engine_new_with_config(NewConfig(options)));
+  EngineHandle engine(wasm_engine_new_with_config(PoolingConfig(options)));
   if (!engine) {
     return Fail(
         errors::kWasmEngine,
@@ -95,14 +112,24 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
                     "the address space of this process limited (ulimit -v)?",
                     options.slots, options.max_memory_bytes));
   }
-  return std::unique_ptr<Engine>(new Engine(std::move(engine), options));
+  return std::unique_ptr<Engine>(new Engine(std::move(engine), "exceptions fuel epoch cow"));
 }
 
-Engine::Engine(EngineHandle engine, const EngineOptions& options)
+Result<std::unique_ptr<Engine>> Engine::CreateMapped(const MappedEngineOptions& options) {
+  EngineHandle engine(wasm_engine_new_with_config(MappedConfig(options)));
+  if (!engine) {
+    return Fail(errors::kWasmEngine,
+                fmt::format("The WebAssembly engine could not be made with a stack of {} bytes.",
+                            options.max_wasm_stack_bytes));
+  }
+  const std::string_view flags =
+      options.fuel ? "exceptions fuel epoch mapped" : "exceptions epoch mapped";
+  return std::unique_ptr<Engine>(new Engine(std::move(engine), std::string(flags)));
+}
+
+Engine::Engine(EngineHandle engine, const std::string& flags)
     : engine_(std::move(engine)),
-      options_(options),
-      fingerprint_(fmt::format("wasmtime {}; exceptions fuel epoch cow; {}", WASMTIME_VERSION,
-                               CpuFingerprint())),
+      fingerprint_(fmt::format("wasmtime {}; {}; {}", WASMTIME_VERSION, flags, CpuFingerprint())),
       ticker_([this](std::stop_token stop) { Tick(std::move(stop)); }) {}
 
 Engine::~Engine() {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Wasmtime engine with the pooling allocator: memory slots are reserved once, images are mapped
-// copy-on-write, a deadline is an epoch that a ticker thread advances each millisecond while
-// something runs. Fuel is always compiled in; a call without a limit gets an endless amount.
+// Wasmtime engines of two kinds. In both, a deadline is an epoch that a ticker thread advances each
+// millisecond while something runs.
+// - Create: the pooling allocator, for small modules: memory slots are reserved once, images are
+//   mapped copy-on-write. Fuel is always compiled in; a call without a limit gets an endless
+//   amount.
+// - CreateMapped: memories are the slots that PlacedSlot (wasm/memory_creator.h) names, for large
+//   modules whose instances begin as a snapshot. Fuel is an option: it costs 5 to 50 % there, and
+//   such calls are limited by time.
 // An Engine is thread-safe and outlives every module and store made with it.
 #pragma once
 
@@ -27,15 +32,21 @@ struct EngineOptions {
   std::size_t max_wasm_stack_bytes = 3072u << 10;  // of the calling thread's stack
 };
 
+struct MappedEngineOptions {
+  bool fuel = false;
+  // Of the calling thread's stack, which must be larger by some hundred KiB.
+  std::size_t max_wasm_stack_bytes = 16u << 20;
+};
+
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> Create(const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> CreateMapped(const MappedEngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   wasm_engine_t* get() const { return engine_.get(); }
-  const EngineOptions& options() const { return options_; }
 
   // All that compiled code depends on besides its module: engine version, flags, CPU.
   const std::string& fingerprint() const { return fingerprint_; }
@@ -56,11 +67,11 @@ class Engine {
   static std::uint64_t EpochsFor(std::chrono::milliseconds duration);
 
  private:
-  Engine(EngineHandle engine, const EngineOptions& options);
+  // `flags` name what the configuration adds to the code.
+  Engine(EngineHandle engine, const std::string& flags);
   void Tick(std::stop_token stop);
 
   EngineHandle engine_;
-  EngineOptions options_;
   std::string fingerprint_;
   std::atomic<int> running_ = 0;
   std::atomic<bool> asleep_ = false;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "errors/isolate.h"
 #include "errors/wasm.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
@@ -55,13 +56,18 @@ std::optional<Parts> Split(std::string_view entry) {
   return Parts{body.substr(kLengthDigits, length), body.substr(kLengthDigits + length)};
 }
 
-// The file's bytes if it is ours alone; a foreign or open one is as good as none.
-std::optional<std::string> ReadOwned(const std::string& path) {
-  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return std::nullopt;
+// The file if it is ours alone; a foreign or open one is as good as none.
+os::UniqueFd OpenOwned(const std::string& path) {
+  os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return std::nullopt;
-  if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) return std::nullopt;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return {};
+  if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) return {};
+  return fd;
+}
+
+std::optional<std::string> ReadOwned(const std::string& path) {
+  const os::UniqueFd fd = OpenOwned(path);
+  if (!fd.valid()) return std::nullopt;
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) return std::nullopt;
   return *std::move(bytes);
@@ -103,6 +109,24 @@ Result<std::string> Serialize(const wasmtime_module_t* module) {
   std::string code(bytes.data, bytes.size);
   wasm_byte_vec_delete(&bytes);
   return code;
+}
+
+// Of a large module two files: the code under its own digest, and a reference with that digest
+// under the key. The reference comes last, so a crash leaves at worst code that nobody refers to.
+std::string CodePath(const std::string& directory, std::string_view digest) {
+  return fmt::format("{}/{}.code", directory, digest);
+}
+
+bool IsDigest(std::string_view text) {
+  return text.size() == kHexDigest &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::unexpected<Status> NotPrepared(std::string_view why) {
+  return Fail(errors::kIsolateNotPrepared,
+              fmt::format("The compiled code of this runtime is not in the cache: {}. Prepare the "
+                          "runtime; that takes some minutes, once.",
+                          why));
 }
 
 }  // namespace
@@ -174,6 +198,38 @@ Result<CachedModule> ModuleCache::Load(const Engine& engine, std::string_view id
   CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
   CAISSON_TRY(WriteAtomically(directory_, path, Entry(source.note, code)));
   return CachedModule{std::move(module), std::move(source.note), true};
+}
+
+bool ModuleCache::HasMapped(const Engine& engine, std::string_view identity) const {
+  const std::optional<std::string> digest = ReadOwned(PathFor(engine, identity) + ".ref");
+  return digest && IsDigest(*digest) && OpenOwned(CodePath(directory_, *digest)).valid();
+}
+
+Result<ModuleHandle> ModuleCache::LoadMapped(const Engine& engine,
+                                             std::string_view identity) const {
+  const std::optional<std::string> digest = ReadOwned(PathFor(engine, identity) + ".ref");
+  if (!digest || !IsDigest(*digest)) {
+    return NotPrepared("nothing was compiled for this artifact, engine and processor");
+  }
+  const os::UniqueFd fd = OpenOwned(CodePath(directory_, *digest));
+  if (!fd.valid()) return NotPrepared("the file with the code is missing or not ours alone");
+  CAISSON_ASSIGN(const std::string actual, Sha256HexOfFile(fd.get()));
+  if (actual != *digest) return NotPrepared("the file with the code is damaged");
+  // By the descriptor: the very file that was checked.
+  const std::string path = fmt::format("/proc/self/fd/{}", fd.get());
+  wasmtime_module_t* module = nullptr;
+  const ErrorHandle error(wasmtime_module_deserialize_file(engine.get(), path.c_str(), &module));
+  if (error) return Fail(EngineFailure("A compiled module cannot be loaded", error, nullptr));
+  return ModuleHandle(module);
+}
+
+Result<void> ModuleCache::CompileMapped(const Engine& engine, std::string_view identity,
+                                        std::string_view binary) const {
+  CAISSON_ASSIGN(const ModuleHandle module, Compile(engine, binary));
+  CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
+  const std::string digest = Sha256Hex(code);
+  CAISSON_TRY(WriteAtomically(directory_, CodePath(directory_, digest), code));
+  return WriteAtomically(directory_, PathFor(engine, identity) + ".ref", digest);
 }
 
 }  // namespace caisson::wasm

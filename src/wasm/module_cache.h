@@ -42,6 +42,18 @@ class ModuleCache {
   Result<CachedModule> Load(const Engine& engine, std::string_view identity,
                             const std::function<Result<ModuleSource>()>& make) const;
 
+  // Large modules: compiled beforehand, in some other process, and mapped from the file that holds
+  // the code, so that all processes share one copy. The file's sha256 is checked at each load.
+  //
+  // Fails with isolate.not_prepared when there is no good entry, wasm.engine.
+  Result<ModuleHandle> LoadMapped(const Engine& engine, std::string_view identity) const;
+  // Whether LoadMapped has something to load; the bytes are not checked.
+  bool HasMapped(const Engine& engine, std::string_view identity) const;
+  // Compiles and stores: minutes, gigabytes, all cores. Nothing is to be seen of it until it is
+  // complete. Fails with wasm.engine, wasm.cache.
+  Result<void> CompileMapped(const Engine& engine, std::string_view identity,
+                             std::string_view binary) const;
+
   const std::string& directory() const { return directory_; }
 
  private:
