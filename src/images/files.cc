@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "images/files.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "errors/images.h"
+#include "os/fd.h"
+#include "os/syscall_error.h"
+
+namespace caisson::images {
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  }
+  void Update(std::string_view bytes) {
+    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
+  }
+  std::string Hex() {
+    constexpr char kHex[] = "0123456789abcdef";
+    std::array<unsigned char, 32> digest{};
+    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
+    std::string text;
+    for (const unsigned char byte : digest) text.append({kHex[byte >> 4], kHex[byte & 15]});
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+// read(2) until the end or `take` returns false.
+template <typename Take>
+Result<void> ReadChunks(const std::string& path, int flags, Take take) {
+  const os::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+  if (!fd.valid()) return FileError("open", path);
+  std::vector<char> buffer(256u << 10);
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError("read", path);
+    if (count == 0 || !take(std::string_view(buffer.data(), static_cast<std::size_t>(count)))) {
+      return {};
+    }
+  }
+}
+
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unexpected<Status> FileError(std::string_view what, const std::string& path) {
+  return Fail(errors::kImagesStore, std::string(what) + " " + path + ": " + os::ErrnoText(errno));
+}
+
+Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
+  std::string text;
+  CAISSON_TRY(ReadChunks(path, 0, [&](std::string_view chunk) {
+    text += chunk;
+    return text.size() <= limit;
+  }));
+  if (text.size() <= limit) return text;
+  return Fail(errors::kImagesStore, path + " has more than " + std::to_string(limit) + " bytes");
+}
+
+Result<void> WriteFile(const std::string& path, std::string_view text, unsigned mode) {
+  const std::string draft = path + ".tmp" + std::to_string(::getpid());
+  ::unlink(draft.c_str());
+  {
+    const os::UniqueFd fd(
+        ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (!fd.valid()) return FileError("create", draft);
+    if (!WriteAll(fd.get(), text) || ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0) {
+      auto failure = FileError("write", draft);
+      ::unlink(draft.c_str());
+      return failure;
+    }
+  }
+  if (::rename(draft.c_str(), path.c_str()) == 0) return {};
+  auto failure = FileError("replace", path);
+  ::unlink(draft.c_str());
+  return failure;
+}
+
+std::string DigestOf(std::string_view bytes) {
+  Sha256 sha256;
+  sha256.Update(bytes);
+  return sha256.Hex();
+}
+
+Result<std::string> DigestOfFile(const std::string& path) {
+  Sha256 sha256;
+  CAISSON_TRY(ReadChunks(path, O_NOFOLLOW, [&](std::string_view chunk) {
+    sha256.Update(chunk);
+    return true;
+  }));
+  return sha256.Hex();
+}
+
+}  // namespace caisson::images

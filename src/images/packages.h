@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Debian part of an image: mmdebstrap fetches by the host's apt configuration, apt checks the
+// archive's signatures, and what came is held against the lock. Packages are extracted only: none
+// of their scripts runs.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "images/definition.h"
+
+namespace caisson::images {
+
+// The files of apt's configuration that offer `suite` and nothing of another release. Fails with
+// images.sources.
+Result<std::vector<std::string>> FindAptSources(const std::string& suite,
+                                                const std::stop_token& stop);
+
+// The same from the lines that apt prints, "<file>:<n> <release>" each.
+Result<std::vector<std::string>> ChooseAptSources(const std::string& lines,
+                                                  const std::string& suite);
+
+struct PackagesWanted {
+  const Definition& definition;
+  std::vector<std::string> apt_sources;
+  std::string root;  // does not exist yet; its directory does
+  std::string work;  // an empty directory
+  bool any_version = false;
+};
+
+// Makes `root` of the packages and gives what it is made of. Fails with images.lock when that is
+// not what the lock says (unless any_version), images.tool_missing, images.tool_failed,
+// images.interrupted.
+Result<PackageLock> ExtractPackages(const PackagesWanted& wanted, const std::stop_token& stop);
+
+// Fails with images.lock, naming the first package that is missing, unknown or other than locked.
+Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found);
+
+}  // namespace caisson::images
