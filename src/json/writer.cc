@@ -84,44 +84,59 @@ char32_t NextCodePoint(std::string_view text, std::size_t& at) {
   return point;
 }
 
+// Appends the text from `at` on, up to the first character that needed an escape, and that.
+void AppendSome(std::string& out, std::string_view text, std::size_t& at, bool ensure_ascii) {
+  const std::size_t stop = PlainRun(text, at, ensure_ascii);
+  out.append(text, at, stop - at);
+  at = stop;
+  if (at == text.size()) return;
+  const auto c = static_cast<unsigned char>(text[at]);
+  if (c < 0x80) {
+    AppendEscaped(out, c);
+    ++at;
+    return;
+  }
+  const char32_t point = NextCodePoint(text, at);
+  if (point < 0x10000) {
+    AppendUnit(out, point);
+  } else {
+    AppendUnit(out, 0xd800 + ((point - 0x10000) >> 10));
+    AppendUnit(out, 0xdc00 + ((point - 0x10000) & 0x3ff));
+  }
+}
+
 void AppendString(std::string& out, std::string_view text, bool ensure_ascii) {
   out += '"';
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t stop = PlainRun(text, at, ensure_ascii);
-    out.append(text, at, stop - at);
-    at = stop;
-    if (at == text.size()) break;
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (c < 0x80) {
-      AppendEscaped(out, c);
-      ++at;
-      continue;
-    }
-    const char32_t point = NextCodePoint(text, at);
-    if (point < 0x10000) {
-      AppendUnit(out, point);
-    } else {
-      AppendUnit(out, 0xd800 + ((point - 0x10000) >> 10));
-      AppendUnit(out, 0xdc00 + ((point - 0x10000) & 0x3ff));
-    }
-  }
+  for (std::size_t at = 0; at < text.size();) AppendSome(out, text, at, ensure_ascii);
   out += '"';
 }
 
+constexpr std::size_t kPieceBytes = 64u << 10;
+
+// Without a `take` the whole text is kept for Finish.
 class Writer {
  public:
-  explicit Writer(const WriteOptions& options)
-      : options_(options), colon_(options.indent > 0 || options.spaced ? ": " : ":") {}
+  explicit Writer(const WriteOptions& options, const TakePiece* take = nullptr)
+      : options_(options), colon_(options.indent > 0 || options.spaced ? ": " : ":"), take_(take) {}
 
-  Result<std::string> Write(const Value& value) {
+  Result<void> Write(const Value& value) {
     if (!WriteValue(value, 0)) {
       return Fail(code_, "the value at " + path_.Finish() + " has no JSON form: " + problem_);
     }
-    return std::move(out_);
+    if (take_ != nullptr) HandOver();
+    return {};
   }
+  std::string Finish() { return std::move(out_); }
 
  private:
+  void HandOver() {
+    if (wanted_) wanted_ = (*take_)(out_);
+    out_.clear();
+  }
+  void HandOverWhenFull() {
+    if (take_ != nullptr && out_.size() >= kPieceBytes) HandOver();
+  }
+
   bool Refuse(ErrorCode code, const char* problem) {
     code_ = code;
     problem_ = problem;
@@ -166,12 +181,31 @@ class Writer {
     return true;
   }
 
+  static std::size_t EndOfPiece(std::string_view text, std::size_t at) {
+    if (text.size() - at <= kPieceBytes) return text.size();
+    std::size_t end = at + kPieceBytes;
+    while ((text[end] & 0xc0) == 0x80) --end;
+    return end;
+  }
+
   bool WriteString(std::string_view text) {
     if (!simdjson::validate_utf8(text.data(), text.size())) {
       return Refuse(errors::kJsonNotRepresentable,
                     "its text is not valid UTF-8 (a lone surrogate, or bytes of another encoding)");
     }
-    AppendString(out_, text, options_.ensure_ascii);
+    if (take_ == nullptr) {
+      AppendString(out_, text, options_.ensure_ascii);
+      return true;
+    }
+    out_ += '"';
+    // Pieces end between characters.
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = EndOfPiece(text, at);
+      const std::string_view piece = text.substr(0, end);
+      while (at < end) AppendSome(out_, piece, at, options_.ensure_ascii);
+      HandOverWhenFull();
+    }
+    out_ += '"';
     return true;
   }
 
@@ -182,6 +216,7 @@ class Writer {
   }
 
   void Separate(bool first, std::size_t depth) {
+    HandOverWhenFull();
     if (!first) out_ += options_.indent <= 0 && options_.spaced ? ", " : ",";
     NewLine(depth);
   }
@@ -248,6 +283,8 @@ class Writer {
 
   const WriteOptions& options_;
   const std::string_view colon_;
+  const TakePiece* take_;
+  bool wanted_ = true;
   std::string out_;
   PathBuilder path_;
   ErrorCode code_ = errors::kJsonNotRepresentable;
@@ -265,7 +302,15 @@ std::size_t ValidSequence(std::string_view text, std::size_t at) {
 }  // namespace
 
 Result<std::string> Write(const Value& value, const WriteOptions& options) {
-  return Writer(options).Write(value);
+  Writer writer(options);
+  CAISSON_TRY(writer.Write(value));
+  return writer.Finish();
+}
+
+Result<void> WritePieces(const Value& value, const TakePiece& take, const WriteOptions& options) {
+  const TakePiece drop = [](std::string_view) { return false; };
+  CAISSON_TRY(Writer(options, &drop).Write(value));
+  return Writer(options, &take).Write(value);
 }
 
 Result<std::string> WriteCanonical(const Value& value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,13 @@ struct WriteOptions {
 // 5e-324, -0.0). Fails with json.not_representable on NaN, infinities and invalid UTF-8, and with
 // json.too_deep; the message names the JSON path.
 Result<std::string> Write(const Value& value, const WriteOptions& options = {});
+
+// The same text in pieces of some 64 KiB that end between characters, so that no second copy of a large value is made. Writes
+// twice: nothing is handed over before the whole value is known to have a JSON form. `take` gives
+// false when it wants no more; that is not an error here.
+using TakePiece = std::function<bool(std::string_view piece)>;
+Result<void> WritePieces(const Value& value, const TakePiece& take,
+                         const WriteOptions& options = {});
 
 // Canonical bytes, the same for equal values: no spaces, keys sorted by code point, UTF-8.
 Result<std::string> WriteCanonical(const Value& value);

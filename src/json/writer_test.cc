@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -134,6 +135,53 @@ TEST(Write, RoundTripsDoublesExactly) {
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_EQ(*back, Value(number));
   }
+}
+
+std::string Joined(const Value& value, const WriteOptions& options, std::size_t& longest) {
+  std::string text;
+  auto written = WritePieces(
+      value,
+      [&](std::string_view piece) {
+        longest = std::max(longest, piece.size());
+        text += piece;
+        return true;
+      },
+      options);
+  return written ? text : "error: " + written.error().message;
+}
+
+TEST(WritePieces, GivesTheSameTextInSmallPieces) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += i % 7 == 0 ? "\n" : i % 5 == 0 ? "\xE2\x82\xAC" : "x";
+  Array numbers;
+  for (int i = 0; i < 50'000; ++i) numbers.emplace_back(i);
+  const Value value = Object{{"text", text}, {"numbers", numbers}, {text, 1}, {"e", Array{}}};
+  for (const WriteOptions& options :
+       {WriteOptions{}, WriteOptions{.indent = 2}, WriteOptions{.ensure_ascii = true},
+        WriteOptions{.sort_keys = true}}) {
+    std::size_t longest = 0;
+    EXPECT_EQ(Joined(value, options, longest), Text(value, options));
+    EXPECT_LT(longest, 1u << 20);
+    EXPECT_GT(longest, 0u);
+  }
+}
+
+TEST(WritePieces, HandsNothingOverOfWhatHasNoJsonForm) {
+  Array items(200'000, Value(1));
+  items.emplace_back(std::numeric_limits<double>::infinity());
+  std::size_t longest = 0;
+  EXPECT_EQ(Joined(items, {}, longest),
+            "error: the value at $[200000] has no JSON form: it is infinite");
+  EXPECT_EQ(longest, 0u);
+}
+
+TEST(WritePieces, StopsHandingOverWhenNoMoreIsWanted) {
+  int pieces = 0;
+  EXPECT_TRUE(WritePieces(Array(200'000, Value(1)), [&](std::string_view) {
+    ++pieces;
+    return false;
+  }));
+  EXPECT_EQ(pieces, 1);
 }
 
 }  // namespace
