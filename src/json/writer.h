@@ -26,9 +26,9 @@ struct WriteOptions {
 // json.too_deep; the message names the JSON path.
 Result<std::string> Write(const Value& value, const WriteOptions& options = {});
 
-// The same text in pieces of some 64 KiB that end between characters, so that no second copy of a large value is made. Writes
-// twice: nothing is handed over before the whole value is known to have a JSON form. `take` gives
-// false when it wants no more; that is not an error here.
+// The same text in pieces of some 64 KiB that end between characters, so that no second copy of a
+// large value is made. Writes twice: nothing is handed over before the whole value is known to have
+// a JSON form. `take` gives false when it wants no more; that is not an error here.
 using TakePiece = std::function<bool(std::string_view piece)>;
 Result<void> WritePieces(const Value& value, const TakePiece& take,
                          const WriteOptions& options = {});
