@@ -23,6 +23,7 @@ import threading
 import time
 
 HOME = "/run/caisson"
+BLOCK = 0
 KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
 
 # Work of the usual kind, done once before any fork, so that what libraries load and set up at their
@@ -115,7 +116,9 @@ def read_job(descriptor):
 
 def reseed():
     """What a fork would otherwise share with its siblings."""
-    sys.modules["random"].seed() if "random" in sys.modules else None
+    random = sys.modules.get("random")
+    if random is not None:
+        random.seed()
     numpy = sys.modules.get("numpy")
     if numpy is not None and "numpy.random" in sys.modules:
         numpy.random.seed()
@@ -128,15 +131,17 @@ def clean_environment():
 
 
 def serve(configuration, call_filter, ready):
-    """Returns in a call's process only."""
+    """Returns in a call's process only, once there is a script for it."""
     library = ctypes.PyDLL(f"{HOME}/caisson_call.so")
-    serve_calls = library.caisson_serve
-    options = ServeOptions(
-        ctypes.cast(ctypes.c_char_p(call_filter), ctypes.c_void_p),
-        len(call_filter) // 8,
-        configuration["leave_out"],
-        configuration["control"],
-        configuration["may_execute"],
+    serve_calls, enter = library.caisson_serve, library.caisson_enter
+    options = ctypes.byref(
+        ServeOptions(
+            ctypes.cast(ctypes.c_char_p(call_filter), ctypes.c_void_p),
+            len(call_filter) // 8,
+            configuration["leave_out"],
+            configuration["control"],
+            configuration["may_execute"],
+        )
     )
     api = ctypes.pythonapi
     gc.collect()
@@ -144,15 +149,18 @@ def serve(configuration, call_filter, ready):
     os.write(configuration["control"], ready)
     # Held for as long as the zygote lives: each child is a fork of this very moment.
     api.PyOS_BeforeFork()
-    error = serve_calls(ctypes.byref(options))
-    if error:
+    if serve_calls(options) != 0:
         os._exit(1)
     api.PyOS_AfterFork_Child()
+    reseed()
+    clean_environment()
+    enter(options)
 
 
 def main():
     sys.path.insert(0, HOME)
     import caisson_block
+    import caisson_body
 
     with open(f"{HOME}/zygote.json", "rb") as file:
         configuration = json.load(file)
@@ -160,12 +168,10 @@ def main():
         call_filter = file.read()
     serve(configuration, call_filter, prepare(configuration))
 
-    reseed()
-    clean_environment()
     entry, source, inputs, options = read_job(configuration["job"])
-    caisson_block.run(entry, source, inputs, options, Channel(configuration["channel"]))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    harness = caisson_block if entry == BLOCK else caisson_body
+    harness.run(entry, source, inputs, options, Channel(configuration["channel"]))
+    # The report was the last word; the supervisor ends the process.
     os._exit(0)
 
 

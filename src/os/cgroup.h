@@ -38,6 +38,7 @@ struct CgroupLimits {
   std::uint64_t memory_bytes = 0;  // swap is not given in addition; 0: no limit
   double cpus = 0;                 // 1.5: one and a half cores; 0: no limit
   std::uint64_t pids = 0;          // threads count; 0: no limit
+  bool operator==(const CgroupLimits&) const = default;
 };
 
 // One group in each hierarchy that is needed. Its directories are removed with the object, which

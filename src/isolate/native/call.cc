@@ -18,7 +18,6 @@
 #include <string>
 #include <utility>
 
-#include "isolate/native/call_start.h"
 #include "isolate/native/channel.h"
 #include "isolate/native/report.h"
 #include "os/process.h"
@@ -33,7 +32,6 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kReportBytes = 1u << 20;
 // After the first final result the script may end by itself, for what it still prints.
 constexpr milliseconds kGrace{1'000};
-constexpr int kEndTimeoutMs = 20'000;
 constexpr std::size_t kChunk = 64u << 10;
 
 // CPU time of a whole process that need not be our child.
@@ -58,15 +56,24 @@ class Supervision {
  public:
   Supervision(StartedCall call, const ScriptJob& job, ScriptSink& sink)
       : call_(std::move(call)), job_(job), sink_(sink), begin_(Clock::now()) {
+    cpu_before_ = CpuOf(call_.spare.pid).value_or(nanoseconds(0));
     out_ = {&call_.out, MessageKind::kStdout, &outcome_.stdout_dropped};
     err_ = {&call_.err, MessageKind::kStderr, &outcome_.stderr_dropped};
   }
 
   Result<ScriptOutcome> Run(const std::stop_token& stop);
+  Spare TakeSpare() { return std::move(call_.spare); }
 
  private:
   void Loop(int stop_fd);
-  int Timeout() const;
+  int Timeout();
+  // Of the script; what its process used before it had one does not count.
+  nanoseconds CpuUsed() {
+    const auto now = CpuOf(call_.spare.pid);
+    // A process that has ended has no clock any more.
+    if (now) cpu_used_ = std::max(cpu_used_, *now - cpu_before_);
+    return cpu_used_;
+  }
   void CheckClocks();
   void ReadStream(Stream& stream);
   std::uint64_t Room() const;
@@ -86,6 +93,8 @@ class Supervision {
   const ScriptJob& job_;
   ScriptSink& sink_;
   Clock::time_point begin_;
+  nanoseconds cpu_before_{0};
+  nanoseconds cpu_used_{0};
   std::optional<Clock::time_point> settled_;  // when the first final result came
   ChannelReader reader_;
   Stream out_{};
@@ -106,14 +115,14 @@ void Supervision::End(Fault fault, std::string message) {
   outcome_.message = std::move(message);
 }
 
-int Supervision::Timeout() const {
+int Supervision::Timeout() {
   const auto now = Clock::now();
   auto left = std::chrono::duration_cast<milliseconds>(begin_ + job_.limits.wall_clock - now);
   if (settled_) {
     left = std::min(left, std::chrono::duration_cast<milliseconds>(*settled_ + kGrace - now));
   }
   if (job_.limits.cpu.count() > 0) {
-    const auto used = CpuOf(call_.pid).value_or(nanoseconds(0));
+    const auto used = CpuUsed();
     const auto rest = std::chrono::duration_cast<milliseconds>(job_.limits.cpu - used);
     // Threads may use it up faster than the clock goes.
     left = std::min(left, std::max(rest / 2, milliseconds(2)));
@@ -129,9 +138,9 @@ void Supervision::CheckClocks() {
                                       std::to_string(job_.limits.wall_clock.count()) + " ms");
   }
   if (job_.limits.cpu.count() <= 0) return;
-  if (const auto used = CpuOf(call_.pid); used && *used >= job_.limits.cpu) {
-    End(Fault::kFuel, "the script used more CPU time than its limit of " +
-                          std::to_string(job_.limits.cpu.count()) + " ms");
+  if (CpuUsed() >= job_.limits.cpu) {
+    End(Fault::kCpu, "the script used more CPU time than its limit of " +
+                         std::to_string(job_.limits.cpu.count()) + " ms");
   }
 }
 
@@ -153,6 +162,7 @@ void Supervision::ReadStream(Stream& stream) {
 
 void Supervision::HandleReport(std::string_view text) {
   if (ended_) return;
+  (void)CpuUsed();
   if (!settled_ && !ReadReport(text, outcome_)) {
     return End(Fault::kProtocol, "the end of the script was reported in no known form");
   }
@@ -164,8 +174,8 @@ void Supervision::HandleFrame(const ChannelFrame& frame) {
   if (settled_) return;
   outcome_.usage.output_bytes += frame.payload.size();
   if (job_.limits.messages != 0 && ++messages_ > job_.limits.messages) {
-    return End(Fault::kOutput, "the script sent more messages than its limit of " +
-                                   std::to_string(job_.limits.messages));
+    return End(Fault::kMessages, "the script sent more messages than its limit of " +
+                                     std::to_string(job_.limits.messages));
   }
   const ScriptMessage message{
       .kind = static_cast<MessageKind>(frame.kind), .final = frame.final, .text = frame.payload};
@@ -206,9 +216,9 @@ void Supervision::ReadChannel() {
 }
 
 void Supervision::HandleReply() {
-  exit_ = ReceiveReply(call_.reply.get(), 0, nullptr);
+  exit_ = ReceiveReply(call_.spare.socket.get(), 0, nullptr);
   zygote_lost_ = !exit_;
-  call_.reply.Reset();
+  call_.spare.socket.Reset();
 }
 
 void Supervision::Loop(int stop_fd) {
@@ -216,7 +226,7 @@ void Supervision::Loop(int stop_fd) {
     std::array<pollfd, 5> events = {{{call_.channel.get(), POLLIN, 0},
                                      {call_.out.get(), POLLIN, 0},
                                      {call_.err.get(), POLLIN, 0},
-                                     {call_.reply.get(), POLLIN, 0},
+                                     {call_.spare.socket.get(), POLLIN, 0},
                                      {stop_fd, POLLIN, 0}}};
     const int ready = ::poll(events.data(), events.size(), Timeout());
     if (ready < 0 && errno != EINTR) return End(Fault::kKilled, "it could not be waited for");
@@ -248,7 +258,7 @@ void Supervision::Drain() {
 
 void Supervision::ExplainExit(int status) {
   const std::string kept = "; results delivered before it stand";
-  if (call_.cgroup.OomKills() > 0) {
+  if (call_.spare.cgroup.OomKills() > 0) {
     return End(Fault::kMemory, "the script used more memory than its limit of " +
                                    std::to_string(job_.limits.memory_bytes) +
                                    " bytes and was killed" + kept);
@@ -261,7 +271,7 @@ void Supervision::ExplainExit(int status) {
   }
   const os::ExitStatus how{.code = 0, .signal = WTERMSIG(status)};
   if (how.signal == SIGXCPU) {
-    return End(Fault::kFuel, "the script used more CPU time than its limit" + kept);
+    return End(Fault::kCpu, "the script used more CPU time than its limit" + kept);
   }
   if (how.signal == SIGKILL || how.signal == SIGTERM) {
     return End(Fault::kKilled, "the interpreter " + os::ToText(how) + " from outside" + kept);
@@ -278,15 +288,9 @@ void Supervision::Explain() {
 
 void Supervision::Finish() {
   outcome_.usage.wall = Clock::now() - begin_;
-  outcome_.usage.memory_bytes = call_.cgroup.MemoryBytes();
-  ::syscall(SYS_pidfd_send_signal, call_.pidfd.get(), SIGKILL, nullptr, 0);
-  if (!exit_ && call_.reply.valid()) {
-    exit_ = ReceiveReply(call_.reply.get(), kEndTimeoutMs, nullptr);
-  }
-  if (exit_) outcome_.cpu = nanoseconds(exit_->cpu_ns);
-  // Also when the zygote cannot say so any more.
-  pollfd gone{call_.pidfd.get(), POLLIN, 0};
-  (void)::poll(&gone, 1, kEndTimeoutMs);
+  outcome_.usage.memory_bytes = call_.spare.cgroup.MemoryBytes();
+  outcome_.cpu = exit_ ? nanoseconds(exit_->cpu_ns) - cpu_before_ : CpuUsed();
+  ::syscall(SYS_pidfd_send_signal, call_.spare.pidfd.get(), SIGKILL, nullptr, 0);
 }
 
 Result<ScriptOutcome> Supervision::Run(const std::stop_token& stop) {
@@ -306,13 +310,13 @@ Result<ScriptOutcome> Supervision::Run(const std::stop_token& stop) {
 
 }  // namespace
 
-Result<CallResult> RunCall(const Zygote& zygote, const NativeOptions& options, const ScriptJob& job,
+Result<CallResult> RunCall(Spare spare, const NativeOptions& options, const ScriptJob& job,
                            ScriptSink& sink, const std::stop_token& stop) {
-  CAISSON_ASSIGN(std::optional<StartedCall> call, StartCall(zygote, options, job));
-  if (!call) return CallResult{.outcome = {}, .zygote_gone = true};
+  CAISSON_ASSIGN(std::optional<StartedCall> call, StartScript(std::move(spare), options, job));
+  if (!call) return CallResult{};
   Supervision supervision(*std::move(call), job, sink);
   CAISSON_ASSIGN(ScriptOutcome outcome, supervision.Run(stop));
-  return CallResult{.outcome = std::move(outcome)};
+  return CallResult{.outcome = std::move(outcome), .ended = supervision.TakeSpare()};
 }
 
 }  // namespace caisson::isolate::native

@@ -87,23 +87,33 @@ NativeRuntime::Slot& NativeRuntime::Choose(const std::vector<std::string>& impor
   return *best;
 }
 
-Result<std::shared_ptr<Zygote>> NativeRuntime::Get(Slot& slot) const {
+Result<std::shared_ptr<Nursery>> NativeRuntime::Get(Slot& slot) const {
   const std::lock_guard lock(slot.mutex);
-  if (slot.zygote == nullptr || !slot.zygote->alive()) {
-    CAISSON_ASSIGN(slot.zygote, Zygote::Start(options_, slot.set));
+  if (slot.nursery == nullptr || !slot.nursery->zygote().alive()) {
+    CAISSON_ASSIGN(std::unique_ptr<Zygote> zygote, Zygote::Start(options_, slot.set));
+    slot.nursery = std::make_shared<Nursery>(std::move(zygote), options_);
   }
-  return slot.zygote;
+  return slot.nursery;
 }
 
 Result<ScriptOutcome> NativeRuntime::Run(const ScriptJob& job, ScriptSink& sink,
                                          std::stop_token stop) {
   Slot& slot = Choose(job.imports);
-  // A zygote that dies between the check and the request has run nothing of the script.
+  const os::CgroupLimits limits = GroupLimits(job.limits, options_);
+  // A spare or a zygote that has died meanwhile has run nothing of the script.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    CAISSON_ASSIGN(const std::shared_ptr<Zygote> zygote, Get(slot));
-    CAISSON_ASSIGN(CallResult result, RunCall(*zygote, options_, job, sink, stop));
-    if (!result.zygote_gone) return std::move(result.outcome);
-    zygote->Kill();  // so that it is not found alive again
+    CAISSON_ASSIGN(const std::shared_ptr<Nursery> nursery, Get(slot));
+    std::optional<Spare> spare = nursery->Take(limits);
+    if (!spare) {
+      CAISSON_ASSIGN(spare, MakeSpare(nursery->zygote(), limits));
+      // One that is alive and does not answer would be found alive again.
+      if (!spare) nursery->zygote().Kill();
+    }
+    if (!spare) continue;
+    CAISSON_ASSIGN(CallResult result, RunCall(*std::move(spare), options_, job, sink, stop));
+    if (!result.outcome) continue;
+    nursery->Bury(std::move(result.ended));
+    return *std::move(result.outcome);
   }
   return Fail(errors::kIsolateWorkerLost,
               "The interpreter of library set \"" + slot.set.name +
@@ -118,8 +128,8 @@ json::Value NativeRuntime::Describe() const {
     json::Array imports;
     for (const std::string& name : slot->set.imports) imports.emplace_back(name);
     json::Object entry{{"name", slot->set.name}, {"imports", std::move(imports)}};
-    entry.Set("warm", slot->zygote != nullptr && slot->zygote->alive());
-    if (slot->zygote != nullptr) entry.Set("interpreter", slot->zygote->ready());
+    entry.Set("warm", slot->nursery != nullptr && slot->nursery->zygote().alive());
+    if (slot->nursery != nullptr) entry.Set("interpreter", slot->nursery->zygote().ready());
     sets.emplace_back(std::move(entry));
   }
   return json::Object{
@@ -139,8 +149,8 @@ std::vector<jail::WallReport> NativeRuntime::Walls() const {
   std::vector<jail::WallReport> walls;
   for (const auto& slot : slots_) {
     const std::lock_guard lock(slot->mutex);
-    if (slot->zygote == nullptr || !walls.empty()) continue;
-    walls = slot->zygote->walls();
+    if (slot->nursery == nullptr || !walls.empty()) continue;
+    walls = slot->nursery->zygote().walls();
     walls.push_back(LandlockReport(options_.leave_out.walls));
   }
   return walls;
@@ -150,7 +160,9 @@ std::vector<pid_t> NativeRuntime::ZygotePids() const {
   std::vector<pid_t> pids;
   for (const auto& slot : slots_) {
     const std::lock_guard lock(slot->mutex);
-    pids.push_back(slot->zygote != nullptr && slot->zygote->alive() ? slot->zygote->pid() : 0);
+    pids.push_back(slot->nursery != nullptr && slot->nursery->zygote().alive()
+                       ? slot->nursery->zygote().pid()
+                       : 0);
   }
   return pids;
 }

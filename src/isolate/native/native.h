@@ -10,8 +10,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "isolate/native/nursery.h"
 #include "isolate/native/options.h"
-#include "isolate/native/zygote.h"
 #include "isolate/script.h"
 #include "jail/walls.h"
 
@@ -37,13 +37,13 @@ class NativeRuntime final : public ScriptRuntime {
  private:
   struct Slot {
     LibrarySet set;
-    mutable std::mutex mutex;  // of `zygote`
-    std::shared_ptr<Zygote> zygote;
+    mutable std::mutex mutex;  // of `nursery`
+    std::shared_ptr<Nursery> nursery;
   };
 
   explicit NativeRuntime(NativeOptions options);
   Slot& Choose(const std::vector<std::string>& imports) const;
-  Result<std::shared_ptr<Zygote>> Get(Slot& slot) const;
+  Result<std::shared_ptr<Nursery>> Get(Slot& slot) const;
 
   NativeOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ struct NativeOptions {
   std::vector<std::string> environment;     // NAME=value, for the imports; scripts do not see it
   double cpus = 1;                          // of a call; 0: no limit
   std::uint64_t zygote_bytes = 2ull << 30;  // memory that the imports of one set may take
+  std::size_t spares = 1;                   // calls that are forked ahead of their scripts, per set
   std::chrono::milliseconds import_timeout{120'000};
   std::optional<jail::AllowProcesses> processes;  // scripts may start processes
   jail::DangerouslyLeaveOut leave_out;

@@ -12,8 +12,14 @@ namespace caisson::isolate::native {
 inline constexpr int kJobFd = 3;        // what to run; the harness closes it
 inline constexpr int kChannelFd = 512;  // messages to the supervisor; jail::kFirstHostFd
 
-// One request to a zygote, with kRequestFds descriptors in this order.
-enum RequestFd { kJob, kChannel, kStdout, kStderr, kReply, kRequestFds };
+// To a zygote, with one descriptor: the far end of the socket on which the call is reached.
+struct ForkRequest {
+  uint64_t version;
+};
+inline constexpr uint64_t kWireVersion = 1;
+
+// To a call that waits, with kRequestFds descriptors in this order.
+enum RequestFd { kJob, kChannel, kStdout, kStderr, kRequestFds };
 struct CallRequest {
   uint64_t disk_bytes;
   uint64_t disk_inodes;
@@ -23,7 +29,8 @@ struct CallRequest {
   uint32_t cpu_seconds;  // 0: as inherited
 };
 
-// Replies, on the request's own socket. kStarted carries a pidfd; the call then waits for one byte.
+// Replies, on the call's socket: kStarted (with a pidfd) and kEnded are the zygote's, kFailed
+// either's.
 enum class ReplyKind : uint32_t { kStarted = 1, kFailed = 2, kEnded = 3 };
 struct Reply {
   ReplyKind kind;

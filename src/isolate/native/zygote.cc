@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -148,26 +147,6 @@ Result<void> Zygote::AwaitReady(std::chrono::milliseconds timeout) {
   }
   ready_ = *std::move(ready);
   return {};
-}
-
-bool Zygote::Send(const CallRequest& request, const std::array<int, kRequestFds>& fds) const {
-  iovec vector{const_cast<CallRequest*>(&request), sizeof request};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kRequestFds)] = {};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int) * kRequestFds);
-  std::memcpy(CMSG_DATA(header), fds.data(), sizeof(int) * kRequestFds);
-  ssize_t n = 0;
-  do {
-    n = ::sendmsg(control_.get(), &message, MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
-  return n == static_cast<ssize_t>(sizeof request);
 }
 
 bool Zygote::alive() const {

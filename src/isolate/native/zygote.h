@@ -4,7 +4,6 @@
 // in its children. Thread-safe once started.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -26,8 +25,8 @@ class Zygote {
   // fails with jail.unavailable, or isolate.root_unusable when the interpreter does not start.
   static Result<std::unique_ptr<Zygote>> Start(const NativeOptions& options, const LibrarySet& set);
 
-  // Hands a request over. False when the zygote is gone; nothing of the call has then run.
-  bool Send(const CallRequest& request, const std::array<int, kRequestFds>& fds) const;
+  // Takes ForkRequests.
+  int control() const { return control_.get(); }
   bool alive() const;
   void Kill() { jailed_.process.Kill(); }
   pid_t pid() const { return jailed_.process.pid(); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of a zygote. It is entered from Python once the imports are done and returns there in a
-// call's process only, walled in; the zygote itself runs no Python any more and ends in here.
+// The loop of a zygote and the waiting of a call. The loop is entered from Python once the imports
+// are done and returns there in a call's process only; the zygote itself runs no Python any more
+// and ends in here. A call does what every one of them must, then waits for its script, and comes
+// back to Python once more, walled in.
 #include <asm/poll.h>
 #include <asm/signal.h>
 #include <linux/fcntl.h>
@@ -58,7 +60,7 @@ struct RightsBuffer {
 constexpr int kMaxCalls = 256;
 struct RunningCall {
   int pid = 0;
-  int reply = -1;
+  int socket = -1;
 };
 
 class Zygote {
@@ -72,9 +74,8 @@ class Zygote {
   int Serve();
 
  private:
-  bool Receive(CallRequest& request, int* fds) const;
-  bool StartCall(const CallRequest& request, const int* fds);
-  void BecomeCall(const CallRequest& request, const int* fds) const;
+  bool StartCall(int socket);
+  void BecomeCall(int socket) const;
   void Reap();
 
   ServeOptions options_;
@@ -83,12 +84,15 @@ class Zygote {
   RunningCall calls_[kMaxCalls];
 };
 
+// What a call keeps between its two visits here.
+struct WaitingCall {
+  int socket = -1;
+  Sizes sizes{};
+};
+WaitingCall waiting_call;
+
 [[noreturn]] void Exit(int code) {
   for (;;) Kernel(__NR_exit_group, code);
-}
-
-void CloseAll(const int* fds) {
-  for (int i = 0; i < kRequestFds; ++i) Kernel(__NR_close, fds[i]);
 }
 
 void Send(int socket, const Reply& reply, int pidfd) {
@@ -115,9 +119,11 @@ void SendFailure(int socket, const Failure& failure) {
   Send(socket, reply, -1);
 }
 
-bool Zygote::Receive(CallRequest& request, int* fds) const {
-  RightsBuffer<kRequestFds> rights{};
-  IoVector vector{&request, sizeof request};
+// One message of just this form; ends the process when the other side is gone.
+template <int N, typename Message>
+bool Receive(int socket, Message& content, int* fds) {
+  RightsBuffer<N> rights{};
+  IoVector vector{&content, sizeof content};
   MessageHeader message{};
   message.vectors = &vector;
   message.vector_count = 1;
@@ -125,49 +131,47 @@ bool Zygote::Receive(CallRequest& request, int* fds) const {
   message.control_length = sizeof rights;
   long n = 0;
   do {
-    n = Kernel(__NR_recvmsg, options_.control, &message, kCloexecFds);
+    n = Kernel(__NR_recvmsg, socket, &message, kCloexecFds);
   } while (n == kInterrupted);
-  if (n <= 0) Exit(0);  // the supervisor is gone
-  const size_t wanted = sizeof(ControlHeader) + kRequestFds * sizeof(int);
-  if (n != sizeof request || message.control_length < wanted || rights.header.length != wanted) {
+  if (n <= 0) Exit(0);
+  const size_t wanted = sizeof(ControlHeader) + N * sizeof(int);
+  if (n != sizeof content || message.control_length < wanted || rights.header.length != wanted) {
     return false;
   }
-  for (int i = 0; i < kRequestFds; ++i) fds[i] = rights.fds[i];
+  for (int i = 0; i < N; ++i) fds[i] = rights.fds[i];
   return true;
 }
 
-// In the child, until Python has it.
-void Zygote::BecomeCall(const CallRequest& request, const int* fds) const {
+[[noreturn]] void GiveUp(int socket, const Failure& failure) {
+  SendFailure(socket, failure);
+  Exit(125);
+}
+
+void Zygote::BecomeCall(int socket) const {
   Kernel(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   Kernel(__NR_setsid);
   const uint64_t no_signals = 0;
   Kernel(__NR_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
+  // It may neither take requests of the zygote's nor keep the sockets of other calls.
+  Kernel(__NR_close, options_.control);
+  for (const RunningCall& call : calls_) {
+    if (call.pid != 0) Kernel(__NR_close, call.socket);
+  }
   if (!LeftOut(options_, CallWall::kUtsNamespace)) Kernel(__NR_sethostname, "call", 4);
-  char go = 0;
-  if (Kernel(__NR_read, fds[kReply], &go, 1) != 1) Exit(126);  // the supervisor gave up
-  int reply = fds[kReply];
-  Failure failure = PlaceDescriptors(options_, fds);
-  if (failure.error == 0) {
-    reply = kSetUpReplyFd;
-    failure = PutUpWalls(options_, request, user_, group_);
-  }
-  if (failure.error == 0) failure = LoadFilter(options_);
-  if (failure.error != 0) {
-    SendFailure(reply, failure);
-    Exit(125);
-  }
-  Kernel(__NR_close, reply);
+  waiting_call.socket = socket;
+  const Failure failure = PrepareNamespaces(options_, user_, group_, waiting_call.sizes);
+  if (failure.error != 0) GiveUp(socket, failure);
 }
 
 // True in the child.
-bool Zygote::StartCall(const CallRequest& request, const int* fds) {
+bool Zygote::StartCall(int socket) {
   RunningCall* place = nullptr;
   for (RunningCall& call : calls_) {
     if (call.pid == 0) place = &call;
   }
   if (place == nullptr) {
-    SendFailure(fds[kReply], {CallWall::kResourceLimits, 11, "start a call: too many at once"});
-    CloseAll(fds);
+    SendFailure(socket, {CallWall::kResourceLimits, 11, "start a call: too many at once"});
+    Kernel(__NR_close, socket);
     return false;
   }
   int pidfd = -1;
@@ -184,21 +188,20 @@ bool Zygote::StartCall(const CallRequest& request, const int* fds) {
   }
   const long pid = Kernel(__NR_clone3, &arguments, sizeof arguments);
   if (pid == 0) {
-    BecomeCall(request, fds);
+    BecomeCall(socket);
     return true;
   }
   if (pid < 0) {
-    SendFailure(fds[kReply],
+    SendFailure(socket,
                 {CallWall::kUserNamespace, static_cast<int>(-pid), "clone3 with new namespaces"});
-    CloseAll(fds);
+    Kernel(__NR_close, socket);
     return false;
   }
   Reply reply{};
   reply.kind = ReplyKind::kStarted;
-  Send(fds[kReply], reply, pidfd);
+  Send(socket, reply, pidfd);
   Kernel(__NR_close, pidfd);
-  for (int i = 0; i < kReply; ++i) Kernel(__NR_close, fds[i]);
-  *place = {static_cast<int>(pid), fds[kReply]};
+  *place = {static_cast<int>(pid), socket};
   return false;
 }
 
@@ -220,8 +223,8 @@ void Zygote::Reap() {
       reply.status = status;
       reply.cpu_ns = Nanoseconds(usage.ru_utime) + Nanoseconds(usage.ru_stime);
       reply.max_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-      Send(call.reply, reply, -1);
-      Kernel(__NR_close, call.reply);
+      Send(call.socket, reply, -1);
+      Kernel(__NR_close, call.socket);
       call = {};
     }
   }
@@ -242,10 +245,27 @@ int Zygote::Serve() {
       Reap();
     }
     if (events[0].revents == 0) continue;
-    CallRequest request{};
-    int fds[kRequestFds];
-    if (Receive(request, fds) && StartCall(request, fds)) return 0;
+    ForkRequest request{};
+    int socket = -1;
+    if (Receive<1>(options_.control, request, &socket) && StartCall(socket)) return 0;
   }
+}
+
+// Comes back walled in.
+void Enter(const ServeOptions& options) {
+  int socket = waiting_call.socket;
+  CallRequest request{};
+  int fds[kRequestFds];
+  if (!Receive<kRequestFds>(socket, request, fds)) {
+    GiveUp(socket, {CallWall::kCleanStart, 22, "read the call's request"});
+  }
+  Failure failure = PlaceDescriptors(options, fds, socket);
+  if (failure.error != 0) GiveUp(socket, failure);
+  socket = kSetUpSocketFd;
+  failure = PutUpWalls(options, request, waiting_call.sizes);
+  if (failure.error == 0) failure = LoadFilter(options);
+  if (failure.error != 0) GiveUp(socket, failure);
+  Kernel(__NR_close, socket);
 }
 
 }  // namespace
@@ -254,6 +274,11 @@ int Zygote::Serve() {
 extern "C" [[gnu::visibility("default")]] int caisson_serve(
     const caisson::isolate::native::ServeOptions* options) {
   return caisson::isolate::native::Zygote(*options).Serve();
+}
+
+extern "C" [[gnu::visibility("default")]] void caisson_enter(
+    const caisson::isolate::native::ServeOptions* options) {
+  caisson::isolate::native::Enter(*options);
 }
 
 // What the compiler may call although there is no libc.

@@ -64,25 +64,17 @@ Failure MountProc() {
   return result == 0 ? kGood : Failed(CallWall::kMountNamespace, "cover /proc", result);
 }
 
-Failure MountOwn(const CallRequest& request) {
-  long result = Kernel(__NR_mount, nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-  if (result < 0) return Failed(CallWall::kMountNamespace, "make mounts private", result);
+Failure MountTmp(const CallRequest& request) {
   Text<96> data;
   data.Add("mode=700,size=").Add(request.disk_bytes);
   data.Add(",nr_inodes=").Add(request.disk_inodes);
   data.Add(",uid=").Add(kUserInside).Add(",gid=").Add(kUserInside);
-  result = Kernel(__NR_mount, "caisson", "/tmp", "tmpfs", kInert, data.data());
+  long result = Kernel(__NR_mount, "caisson", "/tmp", "tmpfs", kInert, data.data());
   if (result < 0) return Failed(CallWall::kMountNamespace, "mount a tmpfs on /tmp", result);
   result = Kernel(__NR_chdir, "/tmp");
   if (result < 0) return Failed(CallWall::kMountNamespace, "chdir to /tmp", result);
-  return MountProc();
+  return kGood;
 }
-
-// Present sizes of this process in bytes: address space and private writable memory.
-struct Sizes {
-  uint64_t address = 0;
-  uint64_t data = 0;
-};
 
 uint64_t ReadNumber(const char*& at) {
   uint64_t number = 0;
@@ -237,19 +229,24 @@ uint64_t NamespaceFlags(const ServeOptions& options) {
   return flags;
 }
 
-Failure PutUpWalls(const ServeOptions& options, const CallRequest& request, uint32_t outer_user,
-                   uint32_t outer_group) {
-  Sizes sizes;
+Failure PrepareNamespaces(const ServeOptions& options, uint32_t outer_user, uint32_t outer_group,
+                          Sizes& sizes) {
   if (const long result = ReadSizes(sizes)) {
     return Failed(CallWall::kResourceLimits, "read /proc/self/statm", result);
   }
   if (!LeftOut(options, CallWall::kUserNamespace)) {
-    if (const Failure failure = MapUser(outer_user, outer_group); failure.error != 0) {
-      return failure;
-    }
+    const Failure failure = MapUser(outer_user, outer_group);
+    if (failure.error != 0) return failure;
   }
+  if (LeftOut(options, CallWall::kMountNamespace)) return kGood;
+  const long result = Kernel(__NR_mount, nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (result < 0) return Failed(CallWall::kMountNamespace, "make mounts private", result);
+  return MountProc();
+}
+
+Failure PutUpWalls(const ServeOptions& options, const CallRequest& request, const Sizes& sizes) {
   if (!LeftOut(options, CallWall::kMountNamespace)) {
-    if (const Failure failure = MountOwn(request); failure.error != 0) return failure;
+    if (const Failure failure = MountTmp(request); failure.error != 0) return failure;
   }
   if (!LeftOut(options, CallWall::kResourceLimits)) {
     if (const Failure failure = LowerLimits(request, sizes); failure.error != 0) return failure;
@@ -264,17 +261,23 @@ Failure PutUpWalls(const ServeOptions& options, const CallRequest& request, uint
   return kGood;
 }
 
-Failure PlaceDescriptors(const ServeOptions& options, const int* fds) {
+Failure PlaceDescriptors(const ServeOptions& options, const int* fds, int socket) {
   // Received descriptors may stand in the places that others are to take, so all move up first.
   constexpr int kAbove = kChannelFd + 16;
   for (int i = 0; i < kRequestFds; ++i) {
     const long result = Kernel(__NR_dup3, fds[i], kAbove + i, O_CLOEXEC);
     if (result < 0) return Failed(CallWall::kCleanStart, "move a descriptor", result);
   }
+  if (const long result = Kernel(__NR_dup3, socket, kAbove + kRequestFds, O_CLOEXEC); result < 0) {
+    return Failed(CallWall::kCleanStart, "move a descriptor", result);
+  }
   constexpr struct {
     int from, to;
-  } kPlaces[] = {
-      {kJob, kJobFd}, {kStdout, 1}, {kStderr, 2}, {kChannel, kChannelFd}, {kReply, kSetUpReplyFd}};
+  } kPlaces[] = {{kJob, kJobFd},
+                 {kStdout, 1},
+                 {kStderr, 2},
+                 {kChannel, kChannelFd},
+                 {kRequestFds, kSetUpSocketFd}};
   for (const auto& place : kPlaces) {
     const int flags = place.to > 2 ? O_CLOEXEC : 0;
     const long result = Kernel(__NR_dup3, kAbove + place.from, place.to, flags);
@@ -282,7 +285,7 @@ Failure PlaceDescriptors(const ServeOptions& options, const int* fds) {
   }
   if (LeftOut(options, CallWall::kCleanStart)) return kGood;
   long result = Kernel(__NR_close_range, kJobFd + 1, kChannelFd - 1, 0);
-  if (result == 0) result = Kernel(__NR_close_range, kSetUpReplyFd + 1, ~0u, 0);
+  if (result == 0) result = Kernel(__NR_close_range, kSetUpSocketFd + 1, ~0u, 0);
   if (result < 0) return Failed(CallWall::kCleanStart, "close the other descriptors", result);
   return kGood;
 }

@@ -27,8 +27,8 @@ enum class CallWall : uint32_t {
   kSeccomp = 14,
 };
 
-// Where the reply socket stands until the walls are up.
-inline constexpr int kSetUpReplyFd = kChannelFd + 1;
+// Where the call's socket stands until the walls are up.
+inline constexpr int kSetUpSocketFd = kChannelFd + 1;
 
 struct Failure {
   CallWall wall;
@@ -39,12 +39,22 @@ struct Failure {
 bool LeftOut(const ServeOptions& options, CallWall wall);
 uint64_t NamespaceFlags(const ServeOptions& options);
 
-// Id maps, private /tmp and /proc, limits, capabilities, Landlock.
-Failure PutUpWalls(const ServeOptions& options, const CallRequest& request, uint32_t outer_user,
-                   uint32_t outer_group);
-// Moves the request's descriptors to their places, kReply to kSetUpReplyFd, and closes all others.
-// Before the limits are lowered.
-Failure PlaceDescriptors(const ServeOptions& options, const int* fds);
+// Sizes of this process in bytes, as the kernel counts them for limits.
+struct Sizes {
+  uint64_t address;
+  uint64_t data;  // private writable memory
+};
+
+// What does not depend on the script: id maps, private mounts, a procfs of its own. Takes `sizes`
+// on the way, as afterwards /proc may be empty.
+Failure PrepareNamespaces(const ServeOptions& options, uint32_t outer_user, uint32_t outer_group,
+                          Sizes& sizes);
+// Moves the request's descriptors to their places, `socket` to kSetUpSocketFd, and closes all
+// others.
+Failure PlaceDescriptors(const ServeOptions& options, const int* fds, int socket);
+// A /tmp of the script's, limits, capabilities, Landlock. After PlaceDescriptors, whose places the
+// limits no longer allow.
+Failure PutUpWalls(const ServeOptions& options, const CallRequest& request, const Sizes& sizes);
 // The last: from then on only the filter's calls work.
 Failure LoadFilter(const ServeOptions& options);
 

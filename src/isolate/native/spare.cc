@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isolate/native/call_start.h"
+#include "isolate/native/spare.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <sys/syscall.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,16 +87,6 @@ CallRequest MakeRequest(const ScriptLimits& limits, const NativeOptions& options
   return request;
 }
 
-os::CgroupLimits GroupLimits(const ScriptLimits& limits, const NativeOptions& options) {
-  const jail::WallSet& left_out = options.leave_out.walls;
-  os::CgroupLimits group{
-      .memory_bytes = limits.memory_bytes, .cpus = options.cpus, .pids = limits.pids};
-  if (left_out.Has(jail::Wall::kMemoryCgroup)) group.memory_bytes = 0;
-  if (left_out.Has(jail::Wall::kCpuCgroup)) group.cpus = 0;
-  if (left_out.Has(jail::Wall::kPidsCgroup)) group.pids = 0;
-  return group;
-}
-
 std::string NextGroupName() {
   static std::atomic<std::uint64_t> counter{0};
   return os::Cgroup::NamePrefix() + "call" + std::to_string(counter++);
@@ -129,26 +120,23 @@ Result<os::FdPair> MakeSockets(int type) {
   return os::FdPair{os::UniqueFd(fds[0]), os::UniqueFd(fds[1])};
 }
 
-// The child's ends; closed here once the zygote has them.
+// The script's ends; closed here once it has them.
 struct GuestEnds {
-  os::UniqueFd job, channel, out, err, reply;
+  os::UniqueFd job, channel, out, err;
 };
 
 Result<GuestEnds> OpenDescriptors(const ScriptJob& job, StartedCall& call) {
   GuestEnds guest;
   CAISSON_ASSIGN(guest.job, MakeJobFile(job));
   CAISSON_ASSIGN(os::FdPair channel, MakeSockets(SOCK_STREAM));
-  CAISSON_ASSIGN(os::FdPair reply, MakeSockets(SOCK_SEQPACKET));
   CAISSON_ASSIGN(os::FdPair out, os::MakePipe());
   CAISSON_ASSIGN(os::FdPair err, os::MakePipe());
   // Nothing ever goes to the guest on it.
   ::shutdown(channel.first.get(), SHUT_WR);
   call.channel = std::move(channel.first);
-  call.reply = std::move(reply.first);
   call.out = std::move(out.first);
   call.err = std::move(err.first);
   guest.channel = std::move(channel.second);
-  guest.reply = std::move(reply.second);
   guest.out = std::move(out.second);
   guest.err = std::move(err.second);
   for (const os::UniqueFd* fd : {&call.channel, &call.out, &call.err}) CAISSON_TRY(DoNotBlock(*fd));
@@ -156,6 +144,36 @@ Result<GuestEnds> OpenDescriptors(const ScriptJob& job, StartedCall& call) {
 }
 
 }  // namespace
+
+os::CgroupLimits GroupLimits(const ScriptLimits& limits, const NativeOptions& options) {
+  const jail::WallSet& left_out = options.leave_out.walls;
+  os::CgroupLimits group{
+      .memory_bytes = limits.memory_bytes, .cpus = options.cpus, .pids = limits.pids};
+  if (left_out.Has(jail::Wall::kMemoryCgroup)) group.memory_bytes = 0;
+  if (left_out.Has(jail::Wall::kCpuCgroup)) group.cpus = 0;
+  if (left_out.Has(jail::Wall::kPidsCgroup)) group.pids = 0;
+  return group;
+}
+
+bool SendWithFds(int socket, const void* message, std::size_t size, std::span<const int> fds) {
+  iovec vector{const_cast<void*>(message), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kRequestFds)] = {};
+  msghdr header{};
+  header.msg_iov = &vector;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = CMSG_SPACE(fds.size_bytes());
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(fds.size_bytes());
+  std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
+  ssize_t n = 0;
+  do {
+    n = ::sendmsg(socket, &header, MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n == static_cast<ssize_t>(size);
+}
 
 std::unexpected<Status> WallFailure(const Reply& reply) {
   const std::string step(reply.step, ::strnlen(reply.step, sizeof reply.step));
@@ -190,34 +208,51 @@ std::optional<Reply> ReceiveReply(int socket, int timeout_ms, os::UniqueFd* pidf
   return reply;
 }
 
-Result<std::optional<StartedCall>> StartCall(const Zygote& zygote, const NativeOptions& options,
-                                             const ScriptJob& job) {
-  StartedCall call;
+Result<std::optional<Spare>> MakeSpare(const Zygote& zygote, const os::CgroupLimits& limits) {
+  Spare spare;
+  spare.limits = limits;
   {
-    CAISSON_ASSIGN(const GuestEnds guest, OpenDescriptors(job, call));
-    if (!zygote.Send(MakeRequest(job.limits, options),
-                     {guest.job.get(), guest.channel.get(), guest.out.get(), guest.err.get(),
-                      guest.reply.get()})) {
+    CAISSON_ASSIGN(os::FdPair sockets, MakeSockets(SOCK_SEQPACKET));
+    spare.socket = std::move(sockets.first);
+    const ForkRequest request{.version = kWireVersion};
+    const int far_end = sockets.second.get();
+    if (!SendWithFds(zygote.control(), &request, sizeof request, {&far_end, 1})) {
       return std::nullopt;
     }
   }
   // Made while the zygote clones.
-  call.cgroup = os::Cgroup::Make(NextGroupName(), GroupLimits(job.limits, options));
-  const auto started = ReceiveReply(call.reply.get(), kStartTimeoutMs, &call.pidfd);
+  spare.cgroup = os::Cgroup::Make(NextGroupName(), limits);
+  const auto started = ReceiveReply(spare.socket.get(), kStartTimeoutMs, &spare.pidfd);
   if (!started) return std::nullopt;
   if (started->kind == ReplyKind::kFailed) return WallFailure(*started);
-  if (started->kind != ReplyKind::kStarted || !call.pidfd.valid()) return std::nullopt;
-  auto pid = PidOf(call.pidfd.get());
-  if (!pid)
-    return zygote.alive() ? Result<std::optional<StartedCall>>(Fail(std::move(pid).error()))
-                          : std::nullopt;
-  call.pid = *pid;
-  if (auto attached = call.cgroup.Attach(call.pid); !attached) {
-    ::syscall(SYS_pidfd_send_signal, call.pidfd.get(), SIGKILL, nullptr, 0);
-    return Fail(std::move(attached).error());
+  if (started->kind != ReplyKind::kStarted || !spare.pidfd.valid()) return std::nullopt;
+  auto pid = PidOf(spare.pidfd.get());
+  if (pid) {
+    spare.pid = *pid;
+    auto attached = spare.cgroup.Attach(spare.pid);
+    if (attached) return spare;
+    pid = Fail(std::move(attached).error());
   }
-  if (::send(call.reply.get(), "g", 1, MSG_NOSIGNAL) != 1) return std::nullopt;
+  ::syscall(SYS_pidfd_send_signal, spare.pidfd.get(), SIGKILL, nullptr, 0);
+  if (!zygote.alive()) return std::nullopt;
+  return Fail(std::move(pid).error());
+}
+
+Result<std::optional<StartedCall>> StartScript(Spare spare, const NativeOptions& options,
+                                               const ScriptJob& job) {
+  StartedCall call;
+  call.spare = std::move(spare);
+  CAISSON_ASSIGN(const GuestEnds guest, OpenDescriptors(job, call));
+  const CallRequest request = MakeRequest(job.limits, options);
+  const std::array<int, kRequestFds> fds = {guest.job.get(), guest.channel.get(), guest.out.get(),
+                                            guest.err.get()};
+  if (!SendWithFds(call.spare.socket.get(), &request, sizeof request, fds)) return std::nullopt;
   return call;
+}
+
+void Await(const Spare& spare) {
+  pollfd gone{spare.pidfd.get(), POLLIN, 0};
+  (void)::poll(&gone, 1, kStartTimeoutMs);
 }
 
 }  // namespace caisson::isolate::native
