@@ -34,7 +34,7 @@ struct Status {
   ErrorCode code;
   std::string message;  // what was wrong, where, and what to do; without the code
   SourceSpan span = {};
-  std::string details = {};  // further lines (a traceback, a cause), may be empty
+  std::string details;  // further lines (a traceback, a cause), may be empty
 };
 
 template <typename T>
@@ -47,6 +47,7 @@ inline std::unexpected<Status> Fail(Status status) { return std::unexpected(std:
 
 // Evaluates `expr` (a Result<T>), returns its Status from the enclosing function when it failed,
 // else binds its value to `declaration`.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses
 #define CAISSON_CONCAT_(a, b) a##b
 #define CAISSON_CONCAT(a, b) CAISSON_CONCAT_(a, b)
 #define CAISSON_ASSIGN(declaration, expr)                                         \
@@ -57,5 +58,6 @@ inline std::unexpected<Status> Fail(Status status) { return std::unexpected(std:
 #define CAISSON_TRY(expr)                                                                  \
   if (auto CAISSON_CONCAT(result_, __LINE__) = (expr); !CAISSON_CONCAT(result_, __LINE__)) \
   return ::caisson::Fail(std::move(CAISSON_CONCAT(result_, __LINE__)).error())
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace caisson

@@ -63,7 +63,7 @@ struct Field {
   bool required = false;
   bool nullable = false;
   std::string_view default_json = "null";  // JSON text
-  std::span<const std::string_view> choices = {};
+  std::span<const std::string_view> choices;
   // kInt, kFloat: the least value allowed.
   double minimum = -std::numeric_limits<double>::infinity();
   // Further checks of a converted value, which give its final form; nullptr when there are none.
