@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the body of a code node: the source defines `run(self, state, config)`, sync or async, and
+the dict that it returns is the result.
+
+The inputs are {"self": {...}, "state": {...}, "config": {...}}. The result goes out as one final
+message of kind 1, and how the body ended as a report of kind 16, in the form that every harness
+uses:
+
+    {"fault": "none"|"raised"|"syntax"|"exited"|"memory"|"protocol", "type", "message", "line",
+     "column", "traceback": [{"line", "function"}], "traceback_text", "exit_code"}
+
+Lines and frames are those of the author's source alone.
+"""
+
+import json
+import sys
+import traceback
+
+DONE = 1
+REPORT = 16
+FILE = "workflow"
+MAX_FRAMES = 100
+
+
+class CodeNode:
+    """What a body sees as `self`: one attribute per injected field."""
+
+    def __init__(self, fields):
+        self.__dict__.update(fields)
+
+
+class NoResult(Exception):
+    """The body broke the contract: it defines no run, or returned what has no JSON form."""
+
+
+def finish(coroutine):
+    """A coroutine that awaits nothing but coroutines; nothing here could complete anything else."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise RuntimeError("run awaited something; nothing here can complete it")
+
+
+def call(source, inputs):
+    scope = {"__name__": FILE, "__builtins__": __builtins__}
+    exec(compile(source, FILE, "exec"), scope)
+    run = scope.get("run")
+    if not callable(run):
+        raise NoResult("the source defines no function 'run'")
+    value = run(CodeNode(inputs["self"]), inputs["state"], inputs["config"])
+    if hasattr(value, "send") and hasattr(value, "throw"):
+        value = finish(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise NoResult(f"the result has no JSON form: {error}") from None
+
+
+def own_frames(error):
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if frame.filename == FILE]
+
+
+def describe(error):
+    """The parts of a report that concern an exception; a failing __str__ must not hide it."""
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    report = {"type": type(error).__name__, "message": message}
+    frames = own_frames(error)
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        report |= {"message": error.msg, "line": error.lineno or 0, "column": error.offset or 0}
+    elif frames:
+        report |= {"line": frames[-1].lineno or 0, "column": (frames[-1].colno or 0) + 1}
+    kept = frames[: MAX_FRAMES // 2] + frames[-(MAX_FRAMES // 2) :] if len(frames) > MAX_FRAMES else frames
+    report["traceback"] = [{"line": frame.lineno, "function": frame.name} for frame in kept]
+    report["traceback_text"] = "".join(
+        f'  File "{FILE}", line {frame.lineno}, in {frame.name}\n' for frame in kept
+    ) + f"{report['type']}: {report['message']}\n"
+    return report
+
+
+def guarded(source, inputs, channel):
+    try:
+        channel.send(DONE, call(source, json.loads(inputs)), True)
+        return {"fault": "none"}
+    except NoResult as error:
+        return {"fault": "protocol", "message": str(error)}
+    except SyntaxError as error:
+        own = error.filename == FILE and not own_frames(error)
+        return {"fault": "syntax" if own else "raised"} | describe(error)
+    except MemoryError as error:
+        return {"fault": "memory"} | describe(error)
+    except Exception as error:
+        return {"fault": "raised"} | describe(error)
+    except BaseException as error:
+        code = getattr(error, "code", None)
+        code = 0 if code is None else code if isinstance(code, int) and abs(code) < 256 else 1
+        return {"fault": "exited", "exit_code": code} | describe(error)
+
+
+def run(entry, source, inputs, options, channel):
+    report = guarded(source, inputs, channel)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    channel.send(REPORT, json.dumps(report, ensure_ascii=True).encode())

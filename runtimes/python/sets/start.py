@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# The first source that a template runs, whatever its set.
+import os
+import sys
+
+sys.path[:0] = ["/usr/local/lib/caisson"]
+sys.path.append("/usr/local/lib/site.zip")
+sys.dont_write_bytecode = True
+os.chdir("/workspace")
+# What was printed before a limit ends a run must have left the guest by then.
+for stream in (sys.stdout, sys.stderr):
+    stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+del stream
+
+import caisson_body
+import caisson_host
+
+try:
+    import caisson_block
+except ModuleNotFoundError as error:
+    if error.name != "caisson_block":
+        raise
