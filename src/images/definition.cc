@@ -41,8 +41,14 @@ bool IsWord(std::string_view text) {
 bool IsSha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
+// "**" may stand for any number of components once, before the last one.
 bool IsPattern(std::string_view text) {
-  return IsInsidePath(text.starts_with("**/") ? text.substr(3) : text);
+  const std::size_t stars = text.find("**");
+  if (stars == std::string_view::npos) return IsInsidePath(text);
+  const std::string_view last = text.substr(stars).substr(2);
+  return (stars == 0 || (text[stars - 1] == '/' && IsInsidePath(text.substr(0, stars - 1)))) &&
+         last.starts_with('/') && last.find('/', 1) == std::string_view::npos &&
+         last.find("**") == std::string_view::npos && IsInsidePath(last.substr(1));
 }
 bool IsAnything(std::string_view) { return true; }
 

@@ -35,32 +35,44 @@ bool IsHex(std::string_view text) {
 bool IsId(std::string_view text) { return text.size() == kIdSize && IsHex(text); }
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-Result<void> MakeDirectory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return FileError("make the directory", path);
+Result<void> MakeDirectory(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return {};
+    return FileError("make the directory", path);
+  }
+  // Not by mkdir: the umask of whoever builds must not decide who can use an image.
+  if (::chmod(path.c_str(), mode) == 0) return {};
+  return FileError("change the permissions of", path);
 }
 
 Result<void> MakeParents(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
-    CAISSON_TRY(MakeDirectory(path.substr(0, slash)));
+    CAISSON_TRY(MakeDirectory(path.substr(0, slash), 0700));
   }
-  return MakeDirectory(path);
+  return MakeDirectory(path, 0755);
 }
 
 Result<void> CheckOwnership(const std::string& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) return FileError("stat", path);
-  if (S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0) return {};
-  return Fail(errors::kImagesStore,
-              path +
-                  " must be a directory that belongs to you alone (chmod 700): what is in it is "
-                  "run later");
+  const bool trusted = info.st_uid == ::geteuid() || info.st_uid == 0;
+  if (S_ISDIR(info.st_mode) && trusted && (info.st_mode & 022) == 0) return {};
+  return Fail(
+      errors::kImagesStore,
+      path +
+          " must be a directory that only you or root can write (chmod go-w): what is in it "
+          "is run later");
 }
 
 // flock(2), held until the descriptor is closed. Empty when another process has it.
+// Opened for reading where it exists: users who cannot write the store lock, too.
 Result<std::optional<os::UniqueFd>> TryFlock(const std::string& path, int operation) {
-  os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  os::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid() && errno == ENOENT) {
+    fd.Reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (fd.valid() && ::fchmod(fd.get(), 0644) != 0) return FileError("make", path);
+  }
   if (!fd.valid()) return FileError("open", path);
   while (::flock(fd.get(), operation) != 0) {
     if (errno == EWOULDBLOCK) return std::nullopt;
@@ -141,7 +153,8 @@ std::string Store::DefaultDirectory() {
     const char* text = std::getenv(name);
     return std::string(text == nullptr ? "" : text);
   };
-  if (std::string own = value("CAISSON_CACHE_DIR"); !own.empty()) return own + "/images";
+  if (std::string own = value("CAISSON_IMAGES_DIR"); !own.empty()) return own;
+  if (std::string cache = value("CAISSON_CACHE_DIR"); !cache.empty()) return cache + "/images";
   if (std::string xdg = value("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/caisson/images";
   if (std::string home = value("HOME"); !home.empty()) return home + "/.cache/caisson/images";
   return "";
@@ -150,14 +163,14 @@ std::string Store::DefaultDirectory() {
 Result<Store> Store::Open(const std::string& directory) {
   if (directory.empty()) {
     return Fail(errors::kImagesStore,
-                "there is no place for images: set CAISSON_CACHE_DIR or HOME");
+                "there is no place for images: set CAISSON_IMAGES_DIR or HOME");
   }
   std::error_code error;
   std::string path = std::filesystem::absolute(directory, error).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   CAISSON_TRY(MakeParents(path));
   CAISSON_TRY(CheckOwnership(path));
-  CAISSON_TRY(MakeDirectory(path + "/names"));
+  CAISSON_TRY(MakeDirectory(path + "/names", 0755));
   return Store(std::move(path));
 }
 
@@ -185,7 +198,7 @@ Result<Building> Store::MakeBuilding(os::UniqueFd lock) const {
     CAISSON_TRY(RemoveTree(directory_ + "/" + name));
   }
   std::string path = fmt::format("{}/{}{}", directory_, kBuildingPrefix, ::getpid());
-  CAISSON_TRY(MakeDirectory(path));
+  CAISSON_TRY(MakeDirectory(path, 0700));
   return Building(std::move(path), std::move(lock));
 }
 
@@ -285,11 +298,12 @@ Result<Image> Store::Publish(const Finished& finished) const {
   CAISSON_TRY(WriteFile(finished.draft + "/manifest.jsonl", finished.manifest.text));
   CAISSON_ASSIGN(const std::string info, json::Write(finished.info, {.indent = 2}));
   CAISSON_TRY(WriteFile(finished.draft + "/image.json", info + "\n"));
-  CAISSON_TRY(WriteFile(finished.draft + "/hold", "", 0600));
+  CAISSON_TRY(WriteFile(finished.draft + "/hold", ""));
 
   CAISSON_ASSIGN(const os::UniqueFd lock, Lock());
   const std::string place = directory_ + "/" + id;
   if (!Exists(place)) {
+    if (::chmod(finished.draft.c_str(), 0755) != 0) return FileError("open up", finished.draft);
     if (::rename(finished.draft.c_str(), place.c_str()) != 0) return FileError("rename", place);
   } else if (Exists(finished.draft + "/root.erofs") && !Exists(place + "/root.erofs")) {
     const std::string from = finished.draft + "/root.erofs";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The images of this host, each kept once under its id (the sha256 of its manifest) and found by
-// name. A directory of its owner alone:
+// name. Only its owner writes it, others may use what is in it: root builds, a service that is not
+// root runs. There are no secrets in images.
 //
 //   names/<name>       the id that a name stands for
 //   <id>/root/         the root file system, read-only by convention
@@ -65,12 +66,12 @@ struct Finished {
 
 class Store {
  public:
-  // $CAISSON_CACHE_DIR/images, else $XDG_CACHE_HOME/caisson/images, else ~/.cache/caisson/images;
-  // empty when none of the three is set.
+  // $CAISSON_IMAGES_DIR, else $CAISSON_CACHE_DIR/images, else $XDG_CACHE_HOME/caisson/images, else
+  // ~/.cache/caisson/images; empty when none of them is set.
   static std::string DefaultDirectory();
 
-  // Makes the directory when it is missing. Fails with images.store when it belongs to someone
-  // else, is open to group or others, or cannot be made.
+  // Makes the directory when it is missing. Fails with images.store when it does not belong
+  // to this user or root, others can write it, or it cannot be made.
   static Result<Store> Open(const std::string& directory);
 
   // All images, those with a name first, by name. An entry that cannot be read is an error.

@@ -63,12 +63,27 @@ Result<void> WalkInto(const std::string& directory, const std::string& prefix,
   return {};
 }
 
-bool Matches(const std::string& pattern, const std::string& relative) {
-  if (pattern.starts_with("**/")) {
-    const std::string name = relative.substr(relative.rfind('/') + 1);
-    return ::fnmatch(pattern.c_str() + 3, name.c_str(), 0) == 0;
+// The first `count` components of a path; empty when it has no more than that.
+std::string_view Leading(std::string_view path, std::ptrdiff_t count) {
+  std::size_t end = 0;
+  for (; count > 0; --count) {
+    end = path.find('/', end == 0 ? 0 : end + 1);
+    if (end == std::string_view::npos) return "";
   }
-  return ::fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  return path.substr(0, end);
+}
+
+bool Matches(const std::string& pattern, const std::string& relative) {
+  const std::size_t stars = pattern.find("**/");
+  if (stars == std::string::npos) {
+    return ::fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  }
+  const std::string name = relative.substr(relative.rfind('/') + 1);
+  if (::fnmatch(pattern.c_str() + stars + 3, name.c_str(), 0) != 0) return false;
+  if (stars == 0) return true;
+  const std::string prefix = pattern.substr(0, stars - 1);
+  const std::string leading(Leading(relative, std::ranges::count(prefix, '/') + 1));
+  return !leading.empty() && ::fnmatch(prefix.c_str(), leading.c_str(), FNM_PATHNAME) == 0;
 }
 
 bool IsBelow(const std::string& relative, const std::string& directory) {

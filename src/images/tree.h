@@ -32,8 +32,8 @@ Result<void> RemoveTree(const std::string& path);
 
 // Removes what `patterns` name, directories with all they hold. "usr/share/doc" and "etc/*.conf"
 // are paths from the root (an asterisk does not cross a slash); "**/__pycache__" is a last
-// component anywhere. Fails with images.definition when a pattern matches nothing, since then the
-// list no longer says what it does, else as above.
+// component anywhere, "usr/lib/**/tests" one anywhere below. Fails with images.definition when a
+// pattern matches nothing, since then the list no longer says what it does, else as above.
 Result<void> RemoveMatches(const std::string& root, const std::vector<std::string>& patterns);
 
 // Gives every entry the one form it may have in an image: owner root (when we may), directories
