@@ -63,12 +63,17 @@ def own_frames(error):
     return [frame for frame in frames if frame.filename == FILE]
 
 
-def describe(error):
-    """The parts of a report that concern an exception; a failing __str__ must not hide it."""
+def text_of(error):
+    """A failing __str__ must not hide the error; lone surrogates are no JSON."""
     try:
-        message = str(error)
+        return str(error).encode("utf-8", "replace").decode()
     except Exception:
-        message = ""
+        return ""
+
+
+def describe(error):
+    """The parts of a report that concern an exception."""
+    message = text_of(error)
     report = {"type": type(error).__name__, "message": message}
     frames = own_frames(error)
     if isinstance(error, SyntaxError) and error.filename == FILE:
@@ -88,7 +93,7 @@ def guarded(source, inputs, channel):
         channel.send(DONE, call(source, json.loads(inputs)), True)
         return {"fault": "none"}
     except NoResult as error:
-        return {"fault": "protocol", "message": str(error)}
+        return {"fault": "protocol", "message": text_of(error)}
     except SyntaxError as error:
         own = error.filename == FILE and not own_frames(error)
         return {"fault": "syntax" if own else "raised"} | describe(error)

@@ -12,4 +12,21 @@ namespace caisson::wasm {
 // Fails with wasm.artifact when the file is missing, unreadable or not the pinned bytes.
 Result<std::string> LoadArtifact(const std::string& path, std::string_view sha256);
 
+// A file in memory, to read, shared with all processes that map it.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  friend Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256);
+  std::string_view bytes_;
+};
+
+// The same, for an artifact that is read in place.
+Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256);
+
 }  // namespace caisson::wasm

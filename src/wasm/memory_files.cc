@@ -43,7 +43,9 @@ FileNode::FileNode(bool is_directory, bool is_writable, std::uint64_t number,
 }
 
 FileNode::~FileNode() {
-  for (const auto& [name, node] : entries_) node->parent_ = nullptr;
+  for (const auto& [name, node] : entries_) {
+    if (node->parent_ == this) node->parent_ = nullptr;  // else it is shared
+  }
   if (!charged_) return;
   --charged_->nodes;
   charged_->bytes -= own_.size();
@@ -92,8 +94,9 @@ unsigned FileNode::Depth() const {
   return depth;
 }
 
-FileTree::FileTree(const FileLimits& limits)
+FileTree::FileTree(const FileLimits& limits, std::uint64_t first_number)
     : use_(std::make_shared<FileUse>(FileUse{.limits = limits})),
+      next_number_(first_number),
       root_(std::make_shared<FileNode>(true, false, next_number_++, nullptr)) {}
 
 FileTree::~FileTree() = default;
@@ -125,6 +128,10 @@ void FileTree::AddDirectory(std::string_view path, bool is_writable) {
     Insert(at, (*parts)[i], made);
     at = std::move(made);
   }
+}
+
+void FileTree::Attach(std::string_view name, NodePtr shared) {
+  root_->entries_.insert_or_assign(std::string(name), std::move(shared));
 }
 
 void FileTree::AddView(std::string_view path, std::string_view bytes) {

@@ -73,7 +73,9 @@ class FileNode {
 
 class FileTree {
  public:
-  explicit FileTree(const FileLimits& limits);
+  // Nodes are numbered from `first_number` on; two trees of which one is attached to the other need
+  // ranges of their own.
+  explicit FileTree(const FileLimits& limits, std::uint64_t first_number = 1);
   ~FileTree();
   FileTree(const FileTree&) = delete;
   FileTree& operator=(const FileTree&) = delete;
@@ -84,6 +86,10 @@ class FileTree {
   // For the host, before the guest runs; absolute paths, missing parents are made (read-only).
   void AddView(std::string_view path, std::string_view bytes);  // the bytes outlive the tree
   void AddDirectory(std::string_view path, bool is_writable);
+
+  // Hangs the root of another tree in, under one name of our root. It is not copied: any number of
+  // trees, of any number of threads, may share it, as nobody can change what is not writable.
+  void Attach(std::string_view name, NodePtr shared);
 
   // `path` relative to `base` and never above it (kNotCapable).
   std::expected<NodePtr, Errno> Find(const NodePtr& base, std::string_view path) const;
@@ -105,7 +111,7 @@ class FileTree {
   static void Take(FileNode& directory, std::string_view name);
 
   std::shared_ptr<FileUse> use_;
-  std::uint64_t next_number_ = 1;
+  std::uint64_t next_number_;
   NodePtr root_;
 };
 

@@ -16,7 +16,7 @@
 #include "errors/wasm.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
-#include "wasm/file.h"
+#include "wasm/owned_file.h"
 #include "wasm/sha256.h"
 
 namespace caisson::wasm {
@@ -54,44 +54,6 @@ std::optional<Parts> Split(std::string_view entry) {
       std::strtoul(std::string(body.substr(0, kLengthDigits)).c_str(), nullptr, 16);
   if (length > body.size() - kLengthDigits) return std::nullopt;
   return Parts{body.substr(kLengthDigits, length), body.substr(kLengthDigits + length)};
-}
-
-// The file if it is ours alone; a foreign or open one is as good as none.
-os::UniqueFd OpenOwned(const std::string& path) {
-  os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat info{};
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) return {};
-  if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) return {};
-  return fd;
-}
-
-std::optional<std::string> ReadOwned(const std::string& path) {
-  const os::UniqueFd fd = OpenOwned(path);
-  if (!fd.valid()) return std::nullopt;
-  Result<std::string> bytes = ReadWhole(fd.get());
-  if (!bytes) return std::nullopt;
-  return *std::move(bytes);
-}
-
-std::unexpected<Status> CacheFailure(const std::string& directory, std::string_view why) {
-  return Fail(errors::kWasmCache,
-              fmt::format("The cache directory {} cannot be used: {}. Set CAISSON_CACHE_DIR to a "
-                          "directory that only you can write.",
-                          directory, why));
-}
-
-Result<void> WriteAtomically(const std::string& directory, const std::string& path,
-                             std::string_view bytes) {
-  std::string temporary = path + ".XXXXXX";
-  const os::UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) return CacheFailure(directory, os::ErrnoText(errno));
-  Result<void> written = WriteWhole(fd.get(), bytes);
-  if (written && (fchmod(fd.get(), 0600) != 0 || rename(temporary.c_str(), path.c_str()) != 0)) {
-    written = os::SyscallError("rename " + temporary);
-  }
-  if (written) return {};
-  unlink(temporary.c_str());
-  return CacheFailure(directory, written.error().message);
 }
 
 Result<ModuleHandle> Deserialize(const Engine& engine, std::string_view code) {
@@ -196,7 +158,7 @@ Result<CachedModule> ModuleCache::Load(const Engine& engine, std::string_view id
   CAISSON_ASSIGN(ModuleSource source, make());
   CAISSON_ASSIGN(ModuleHandle module, Compile(engine, source.binary));
   CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
-  CAISSON_TRY(WriteAtomically(directory_, path, Entry(source.note, code)));
+  CAISSON_TRY(WriteOwned(directory_, path, Entry(source.note, code)));
   return CachedModule{std::move(module), std::move(source.note), true};
 }
 
@@ -228,8 +190,8 @@ Result<void> ModuleCache::CompileMapped(const Engine& engine, std::string_view i
   CAISSON_ASSIGN(const ModuleHandle module, Compile(engine, binary));
   CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
   const std::string digest = Sha256Hex(code);
-  CAISSON_TRY(WriteAtomically(directory_, CodePath(directory_, digest), code));
-  return WriteAtomically(directory_, PathFor(engine, identity) + ".ref", digest);
+  CAISSON_TRY(WriteOwned(directory_, CodePath(directory_, digest), code));
+  return WriteOwned(directory_, PathFor(engine, identity) + ".ref", digest);
 }
 
 }  // namespace caisson::wasm

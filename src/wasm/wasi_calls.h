@@ -16,12 +16,7 @@
 
 namespace caisson::wasm {
 
-enum class FileType : std::uint8_t {
-  kUnknown = 0,
-  kCharacterDevice = 2,
-  kDirectory = 3,
-  kRegular = 4
-};
+enum class FileType : std::uint8_t { kUnknown = 0, kDirectory = 3, kRegular = 4 };
 
 struct WasiCalls {
   using Descriptor = WasiSystem::Descriptor;

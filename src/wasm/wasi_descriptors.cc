@@ -15,10 +15,11 @@ constexpr std::string_view kRootName = "/";
 // Rights are the old way of WASI to say what a descriptor is for; libc looks at these two groups.
 constexpr std::uint64_t kFileRights = 0x0860'01ff;
 constexpr std::uint64_t kDirectoryRights = 0x0fff'ffff;
-constexpr std::uint64_t kStreamRights = 0x0820'004a;  // no seek, no tell: a terminal to libc
+constexpr std::uint64_t kStreamRights = 0x0820'004a;  // no seek, no tell
 
 FileType TypeOf(const FileNode* node) {
-  if (node == nullptr) return FileType::kCharacterDevice;
+  // A stream is no terminal, so that nobody colours what is printed there.
+  if (node == nullptr) return FileType::kUnknown;
   return node->is_directory() ? FileType::kDirectory : FileType::kRegular;
 }
 
