@@ -32,6 +32,10 @@ Finding Missing(const ImportedModule& import, const ModuleFacts& module, Runtime
   Finding finding{
       errors::kBlockLibraryUnavailable, SeverityOf(import), import.span,
       "the runtime " + std::string(RuntimeName(runtime)) + " does not have " + Quoted(import.name)};
+  if (module.library != nullptr) {
+    const std::string_view why = module.library->missing[static_cast<std::size_t>(runtime)];
+    finding.message += " (" + std::string(why) + ")";
+  }
   const std::string others = RuntimesWith(module);
   finding.hint = others.empty() ? "no runtime has it" : "it is in " + others;
   return finding;

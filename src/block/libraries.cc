@@ -12,32 +12,32 @@ struct StandardModule {
   int last_minor;
 };
 
-#include "block/library_table.inc"
-
 struct RefusedModule {
   std::string_view name;
   std::string_view reason;
 };
 
-constexpr std::string_view kHostBridge = "it reaches for the host of a browser's interpreter";
-constexpr std::string_view kNativeCode = "it calls native code behind the interpreter's back";
-constexpr std::string_view kNotListed = "it is not on the list of libraries";
+#include "block/library_table.inc"
 
-constexpr std::array kRefused = {
-    RefusedModule{"js", kHostBridge},
-    RefusedModule{"pyodide", kHostBridge},
-    RefusedModule{"pyodide_js", kHostBridge},
-    RefusedModule{"cffi", kNativeCode},
-    RefusedModule{"ctypes", kNativeCode},
-    RefusedModule{"_posixsubprocess", "it starts processes"},
-    RefusedModule{"altair", kNotListed},
-    RefusedModule{"bokeh", kNotListed},
-    RefusedModule{"cartopy", kNotListed},
-    RefusedModule{"duckdb", kNotListed},
-    RefusedModule{"seaborn", kNotListed},
-    RefusedModule{"sqlalchemy", kNotListed},
-    RefusedModule{"sqlite3", kNotListed},
+constexpr std::string_view kHostDoor = "it leads to the host's JavaScript";
+constexpr std::string_view kNativeCalls = "it calls native code past Python";
+
+// What the guard in every runtime refuses, whatever the list says.
+constexpr RefusedModule kRefused[] = {
+    {"js", kHostDoor},
+    {"pyodide", kHostDoor},
+    {"pyodide_js", kHostDoor},
+    {"cffi", kNativeCalls},
+    {"_cffi_backend", kNativeCalls},
+    {"ctypes", kNativeCalls},
+    {"_ctypes", kNativeCalls},
+    {"_posixsubprocess", "it starts processes"},
 };
+
+const RefusedModule* FindRefused(std::span<const RefusedModule> refused, std::string_view module) {
+  const auto found = std::ranges::find(refused, module, &RefusedModule::name);
+  return found == refused.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::optional<RuntimeId> FindRuntimeId(std::string_view name) {
   return std::nullopt;
 }
 
-int PythonMinor(RuntimeId id) { return id == RuntimeId::kCpython ? 15 : 11; }
+int PythonMinor(RuntimeId id) { return kPythonMinors[static_cast<std::size_t>(id)]; }
 
 std::span<const Library> Libraries() { return kLibraries; }
 
@@ -76,10 +76,9 @@ bool ModuleFacts::IsIn(RuntimeId id) const {
 }
 
 ModuleFacts FindModule(std::string_view module) {
-  const auto* refused = std::ranges::find(kRefused, module, &RefusedModule::name);
-  if (refused != kRefused.end()) {
-    return {.kind = ModuleKind::kRefused, .reason = refused->reason};
-  }
+  const RefusedModule* refused = FindRefused(kRefused, module);
+  if (refused == nullptr) refused = FindRefused(kListedRefusals, module);
+  if (refused != nullptr) return {.kind = ModuleKind::kRefused, .reason = refused->reason};
   const auto* library = std::ranges::find(kLibraries, module, &Library::module);
   if (library != std::end(kLibraries)) {
     return {.kind = ModuleKind::kLibrary, .library = library};

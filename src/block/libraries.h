@@ -25,13 +25,15 @@ int PythonMinor(RuntimeId id);
 struct Library {
   std::string_view name;    // "scikit-learn"
   std::string_view module;  // "sklearn"
-  // By RuntimeId; empty: the runtime does not have it.
+  // By RuntimeId; empty: the runtime does not have it, and `missing` says why.
   std::array<std::string_view, kRuntimeIds.size()> versions;
-  bool direct;  // else it is there because another one needs it
+  std::array<std::string_view, kRuntimeIds.size()> missing;
+  bool is_main;  // the first module of the library
 
   bool IsIn(RuntimeId id) const { return !versions[static_cast<std::size_t>(id)].empty(); }
 };
 
+// By name; one entry per module.
 std::span<const Library> Libraries();
 
 enum class ModuleKind : std::uint8_t {
