@@ -2,12 +2,9 @@
 """Runs the body of a code node: the source defines `run(self, state, config)`, sync or async, and
 the dict that it returns is the result.
 
-The inputs are {"self": {...}, "state": {...}, "config": {...}}. The result goes out as one final
-message of kind 1, and how the body ended as a report of kind 16, in the form that every harness
-uses:
-
-    {"fault": "none"|"raised"|"syntax"|"exited"|"memory"|"protocol", "type", "message", "line",
-     "column", "traceback": [{"line", "function"}], "traceback_text", "exit_code"}
+The inputs are {"self": {...}, "state": {...}, "config": {...}}. To the channel (caisson_block.Channel)
+goes the result as one final `done`; or an `error` in the form of caisson_block, with two faults more,
+"memory" and "protocol" (no run, or a result without JSON form); then `end`.
 
 Lines and frames are those of the author's source alone.
 """
@@ -16,8 +13,6 @@ import json
 import sys
 import traceback
 
-DONE = 1
-REPORT = 16
 FILE = "workflow"
 MAX_FRAMES = 100
 
@@ -81,17 +76,18 @@ def describe(error):
     elif frames:
         report |= {"line": frames[-1].lineno or 0, "column": (frames[-1].colno or 0) + 1}
     kept = frames[: MAX_FRAMES // 2] + frames[-(MAX_FRAMES // 2) :] if len(frames) > MAX_FRAMES else frames
-    report["traceback"] = [{"line": frame.lineno, "function": frame.name} for frame in kept]
-    report["traceback_text"] = "".join(
+    report["frames"] = [{"line": frame.lineno, "function": frame.name} for frame in kept]
+    report["traceback"] = "".join(
         f'  File "{FILE}", line {frame.lineno}, in {frame.name}\n' for frame in kept
     ) + f"{report['type']}: {report['message']}\n"
     return report
 
 
 def guarded(source, inputs, channel):
+    """None, or the fields of an error."""
     try:
-        channel.send(DONE, call(source, json.loads(inputs)), True)
-        return {"fault": "none"}
+        channel.send("done", call(source, json.loads(inputs)), True)
+        return None
     except NoResult as error:
         return {"fault": "protocol", "message": text_of(error)}
     except SyntaxError as error:
@@ -107,11 +103,13 @@ def guarded(source, inputs, channel):
         return {"fault": "exited", "exit_code": code} | describe(error)
 
 
-def run(entry, source, inputs, options, channel):
-    report = guarded(source, inputs, channel)
+def run(source, inputs, channel):
+    error = guarded(source, inputs, channel)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
             pass
-    channel.send(REPORT, json.dumps(report, ensure_ascii=True).encode())
+    if error is not None:
+        channel.send("error", json.dumps(error, ensure_ascii=True).encode())
+    channel.send("end", b"{}")

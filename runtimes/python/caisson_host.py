@@ -7,8 +7,8 @@ Part of every snapshot. A run is one call of `main` in a fresh copy of the memor
     kind (u8), final (u8), payload
 
 by `_host.call`: kind 0 asks for the job (entry, then the sizes of source, inputs and options, as
-four u64, little-endian, then the three texts); 1 to 6 are messages (src/isolate/script.h), 16 is
-the harness's report on how the script ended.
+four u64, little-endian, then the three texts); 1 to 4 are messages (src/isolate/script.h), 16 is
+how the script ended: what a harness sends as `error`, or {"fault": "none"}.
 """
 
 import os
@@ -19,18 +19,26 @@ import sys
 import _host
 
 GET_JOB = 0
+REPORT = 16
+KINDS = {"done": 1, "part": 2, "debug": 3, "warning": 4}
 BLOCK = 0
 HEAD = struct.Struct("<4Q")
 
 
 class Channel:
-    """What a harness sends its messages to."""
+    """What a harness sends its messages to (caisson_block.Channel)."""
 
     def __init__(self, call=_host.call):
         self._call = call
+        self._report = b'{"fault":"none"}'
 
-    def send(self, kind, payload, final=False):
-        self._call(bytes((kind, 1 if final else 0)) + payload)
+    def send(self, kind, text, final=True):
+        if kind == "error":
+            self._report = text
+        elif kind == "end":
+            self._call(bytes((REPORT, 0)) + self._report)
+        else:
+            self._call(bytes((KINDS[kind], 1 if final else 0)) + text)
 
 
 def read_job(call=_host.call):
@@ -52,11 +60,16 @@ def reseed(entropy=os.urandom, seed=random.seed):
         generator.seed(words)
 
 
+def run(entry, source, inputs, options, channel):
+    import caisson_block
+    import caisson_body
+
+    if entry == BLOCK:
+        caisson_block.run(caisson_block.Job.from_json(source, inputs.decode(), options.decode()), channel)
+    else:
+        caisson_body.run(source, inputs, channel)
+
+
 def main():
     reseed()
-    entry, source, inputs, options = read_job()
-    if entry == BLOCK:
-        import caisson_block as harness
-    else:
-        import caisson_body as harness
-    harness.run(entry, source, inputs, options, Channel())
+    run(*read_job(), Channel())

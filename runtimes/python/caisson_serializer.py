@@ -133,6 +133,7 @@ DEFAULT_OPTIONS = Options()
 class ResultError(Exception):
     """A value that cannot be delivered. `code` names the kind, `path` the place ("$.a[3]")."""
 
+    __module__ = "builtins"  # scripts see a plain name
     code = "result"
 
     def __init__(self, path, reason):
@@ -142,30 +143,37 @@ class ResultError(Exception):
 
 
 class UnserializableValue(ResultError, TypeError):
+    __module__ = "builtins"
     code = "unserializable"
 
 
 class CircularValue(ResultError, ValueError):
+    __module__ = "builtins"
     code = "circular"
 
 
 class ValueTooDeep(ResultError, ValueError):
+    __module__ = "builtins"
     code = "too_deep"
 
 
 class ValueTooLarge(ResultError, ValueError):
+    __module__ = "builtins"
     code = "too_large"
 
 
 class IntegerTooLong(ResultError, ValueError):
+    __module__ = "builtins"
     code = "integer_too_long"
 
 
 class LoneSurrogate(ResultError, ValueError):
+    __module__ = "builtins"
     code = "lone_surrogate"
 
 
 class DuplicateKey(ResultError, ValueError):
+    __module__ = "builtins"
     code = "duplicate_key"
 
 

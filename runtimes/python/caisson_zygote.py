@@ -24,6 +24,7 @@ import time
 
 HOME = "/run/caisson"
 BLOCK = 0
+REPORT = 16
 KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
 
 # Work of the usual kind, done once before any fork, so that what libraries load and set up at their
@@ -52,23 +53,56 @@ class ServeOptions(ctypes.Structure):
 
 
 class Channel:
-    """Frames to the supervisor. Threads of a script may send at the same time."""
+    """Frames to the supervisor. Threads of a script may send at the same time.
+
+    What it calls is kept in names of its own: a script may put anything into builtins and os.
+    """
+
+    _size, _view, _writev, _pack = len, memoryview, os.writev, struct.Struct("<IBBH").pack
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._lock = threading.Lock()
-        self._writev = os.writev
-        self._pack = struct.Struct("<IBBH").pack
 
     def send(self, kind, payload, final=False):
-        parts = [self._pack(len(payload), kind, 1 if final else 0, 0), payload]
+        size, writev = Channel._size, Channel._writev
+        parts = [Channel._pack(size(payload), kind, 1 if final else 0, 0), payload]
         with self._lock:
             while parts:
-                written = self._writev(self._descriptor, parts)
-                while parts and written >= len(parts[0]):
-                    written -= len(parts.pop(0))
+                written = writev(self._descriptor, parts)
+                while parts and written >= size(parts[0]):
+                    written -= size(parts.pop(0))
                 if parts and written:
-                    parts[0] = memoryview(parts[0])[written:]
+                    parts[0] = Channel._view(parts[0])[written:]
+
+
+class BlockChannel:
+    """The channel as the harness of a logic block knows it: kinds by name, and at the end `error`, if
+    there was one, and `end`, of which the supervisor gets one report."""
+
+    _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
+
+    def __init__(self, channel, block):
+        self._channel = channel
+        self._parse = block.parse_json
+        self._to_json = block.serializer.prepare
+        self._report = b'{"fault":"none"}'
+
+    def send(self, kind, text, final=True):
+        if kind == "error":
+            self._report = self._to_json(self._translate(self._parse(text))).text()
+        elif kind == "end":
+            self._channel.send(REPORT, self._report)
+        else:
+            self._channel.send(BlockChannel._kinds[kind], text, kind == "done" and final)
+
+    @staticmethod
+    def _translate(error):
+        report = {name: error[name] for name in ("type", "message", "line", "column", "exit_code") if name in error}
+        report["fault"] = "memory" if error["type"] == "MemoryError" else error["fault"]
+        report["traceback"] = error["frames"]
+        report["traceback_text"] = error.get("traceback", "")
+        return report
 
 
 def import_set(names):
@@ -157,6 +191,21 @@ def serve(configuration, call_filter, ready):
     enter(options)
 
 
+def guard(policy):
+    if policy is not None:
+        import caisson_guard
+
+        caisson_guard.install(policy)
+
+
+def run(block, body, job, channel):
+    entry, source, inputs, options = job
+    if entry == BLOCK:
+        block.run(block.Job.from_json(source, inputs, options), BlockChannel(channel, block))
+    else:
+        body.run(entry, source, inputs, options, channel)
+
+
 def main():
     sys.path.insert(0, HOME)
     import caisson_block
@@ -166,11 +215,11 @@ def main():
         configuration = json.load(file)
     with open(f"{HOME}/call.bpf", "rb") as file:
         call_filter = file.read()
-    serve(configuration, call_filter, prepare(configuration))
+    ready = prepare(configuration)
+    guard(configuration["policy"])
+    serve(configuration, call_filter, ready)
 
-    entry, source, inputs, options = read_job(configuration["job"])
-    harness = caisson_block if entry == BLOCK else caisson_body
-    harness.run(entry, source, inputs, options, Channel(configuration["channel"]))
+    run(caisson_block, caisson_body, read_job(configuration["job"]), Channel(configuration["channel"]))
     # The report was the last word; the supervisor ends the process.
     os._exit(0)
 

@@ -5,26 +5,22 @@ import caisson_host
 
 
 class _Silent:
-    def send(self, kind, payload, final=False):
+    def send(self, kind, text, final=True):
         pass
 
 
-def _warm(name, source, inputs):
-    import sys
-
-    harness = sys.modules.get(name)
+def _warm(entry, source, inputs):
     for _ in range(8):
-        if harness is not None:
-            harness.run(caisson_host.BLOCK if name == "caisson_block" else 1, source, inputs, b"{}", _Silent())
+        caisson_host.run(entry, source, inputs, b"{}", _Silent())
 
 
-_warm("caisson_body", b"async def run(self, state, config):\n    return {'n': state['n'] + 1, 'f': 0.5}\n",
+_warm(1, b"async def run(self, state, config):\n    return {'n': state['n'] + 1, 'f': 0.5}\n",
       b'{"self":{},"state":{"n":1},"config":{}}')
-_warm("caisson_body", b"def run(self, state, config):\n    return 1 / 0\n", b'{"self":{},"state":{},"config":{}}')
-_warm("caisson_body", b"def run(self, state, config) return\n", b'{"self":{},"state":{},"config":{}}')
-_warm("caisson_block", b"debug({'n': len(documents)})\ndone([d for d in documents])\n",
+_warm(1, b"def run(self, state, config):\n    return 1 / 0\n", b'{"self":{},"state":{},"config":{}}')
+_warm(1, b"def run(self, state, config) return\n", b'{"self":{},"state":{},"config":{}}')
+_warm(0, b"debug({'n': len(documents)})\ndone([d for d in documents])\n",
       b'{"user":{},"documents":[{"a":1},{"a":2.5}],"artifacts":[],"sources":[],"tables":{}}')
-_warm("caisson_block", b"1 / 0\n", b'{"user":{},"documents":[],"artifacts":[],"sources":[],"tables":{}}')
+_warm(0, b"1 / 0\n", b'{"user":{},"documents":[],"artifacts":[],"sources":[],"tables":{}}')
 caisson_host.reseed()
 
 del _warm, _Silent
@@ -60,6 +56,21 @@ def _say():
 
 _say()
 del _say, _versions, _top_level_modules
+
+
+
+def _guard():
+    import json
+
+    import caisson_guard
+
+    with open("/usr/local/lib/caisson/policy.json") as file:
+        policy = json.load(file)
+    caisson_guard.install(policy | {"environment": {"HOME": "/workspace", "PATH": "/usr/bin"}})
+
+
+_guard()
+del _guard
 
 import gc
 

@@ -17,11 +17,7 @@ for stream in (sys.stdout, sys.stderr):
     stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 del stream
 
+import caisson_block
 import caisson_body
+import caisson_guard
 import caisson_host
-
-try:
-    import caisson_block
-except ModuleNotFoundError as error:
-    if error.name != "caisson_block":
-        raise
