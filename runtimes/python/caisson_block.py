@@ -115,6 +115,7 @@ class _ScannerContext:
 
     strict = True
     object_hook = None
+    array_hook = None  # since Python 3.15
     object_pairs_hook = None
     parse_float = float
     parse_int = int
