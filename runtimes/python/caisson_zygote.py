@@ -53,20 +53,31 @@ class ServeOptions(ctypes.Structure):
 
 
 class Channel:
-    """Frames to the supervisor. Threads of a script may send at the same time.
+    """What a harness sends its messages to (caisson_block.Channel), as frames to the supervisor. The
+    error of a script and the end make one report. Threads of a script may send at the same time.
 
     What it calls is kept in names of its own: a script may put anything into builtins and os.
     """
 
+    _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
     _size, _view, _writev, _pack = len, memoryview, os.writev, struct.Struct("<IBBH").pack
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._lock = threading.Lock()
+        self._report = b'{"fault":"none"}'
 
-    def send(self, kind, payload, final=False):
+    def send(self, kind, text, final=True):
+        if kind == "error":
+            self._report = text
+        elif kind == "end":
+            self._write(REPORT, self._report, False)
+        else:
+            self._write(Channel._kinds[kind], text, kind == "done" and final)
+
+    def _write(self, number, payload, final):
         size, writev = Channel._size, Channel._writev
-        parts = [Channel._pack(size(payload), kind, 1 if final else 0, 0), payload]
+        parts = [Channel._pack(size(payload), number, 1 if final else 0, 0), payload]
         with self._lock:
             while parts:
                 written = writev(self._descriptor, parts)
@@ -74,35 +85,6 @@ class Channel:
                     written -= size(parts.pop(0))
                 if parts and written:
                     parts[0] = Channel._view(parts[0])[written:]
-
-
-class BlockChannel:
-    """The channel as the harness of a logic block knows it: kinds by name, and at the end `error`, if
-    there was one, and `end`, of which the supervisor gets one report."""
-
-    _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
-
-    def __init__(self, channel, block):
-        self._channel = channel
-        self._parse = block.parse_json
-        self._to_json = block.serializer.prepare
-        self._report = b'{"fault":"none"}'
-
-    def send(self, kind, text, final=True):
-        if kind == "error":
-            self._report = self._to_json(self._translate(self._parse(text))).text()
-        elif kind == "end":
-            self._channel.send(REPORT, self._report)
-        else:
-            self._channel.send(BlockChannel._kinds[kind], text, kind == "done" and final)
-
-    @staticmethod
-    def _translate(error):
-        report = {name: error[name] for name in ("type", "message", "line", "column", "exit_code") if name in error}
-        report["fault"] = "memory" if error["type"] == "MemoryError" else error["fault"]
-        report["traceback"] = error["frames"]
-        report["traceback_text"] = error.get("traceback", "")
-        return report
 
 
 def import_set(names):
@@ -201,9 +183,9 @@ def guard(policy):
 def run(block, body, job, channel):
     entry, source, inputs, options = job
     if entry == BLOCK:
-        block.run(block.Job.from_json(source, inputs, options), BlockChannel(channel, block))
+        block.run(block.Job.from_json(source, inputs, options), channel)
     else:
-        body.run(entry, source, inputs, options, channel)
+        body.run(source, inputs, channel)
 
 
 def main():

@@ -293,6 +293,10 @@ std::string NextGroupName() {
 
 Result<Jailed> SpawnInRoot(const RootedOptions& options) {
   const WallSet& leave_out = options.leave_out.walls;
+  // Without it, the root would be built in the host's own tree.
+  if (leave_out.Has(Wall::kMountNamespace) && !leave_out.Has(Wall::kEmptyRoot)) {
+    return Unavailable(Wall::kMountNamespace, "left out, but the root needs it");
+  }
   CAISSON_ASSIGN(Descriptors fds, OpenDescriptors(options));
   std::vector<std::string> words = options.arguments;
   std::vector<std::string> variables = options.environment;
@@ -321,7 +325,7 @@ Result<Jailed> SpawnInRoot(const RootedOptions& options) {
   fds.failure_write.Reset();
   bool has_nobody = ::geteuid() == 0;
   if (!leave_out.Has(Wall::kUserNamespace)) {
-    const auto maps = os::WriteIdMaps(clone->pid);
+    const auto maps = os::WriteIdMaps(clone->pid, os::kNobody);
     if (!maps) return Unavailable(Wall::kUserNamespace, maps.error().message);
     has_nobody = *maps == os::IdMap::kWhole;
   }

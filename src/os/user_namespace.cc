@@ -39,20 +39,21 @@ Result<void> WriteWhole(const std::string& proc) {
   return WriteSmallFile(proc + "/gid_map", gids);
 }
 
-Result<void> WriteSelf(const std::string& proc) {
+Result<void> WriteSelf(const std::string& proc, unsigned self_inside) {
+  const std::string inside = std::to_string(self_inside) + " ";
   // The kernel wants this before an unprivileged gid_map (CVE-2014-8989).
   CAISSON_TRY(WriteSmallFile(proc + "/setgroups", "deny"));
-  CAISSON_TRY(WriteSmallFile(proc + "/uid_map", "0 " + std::to_string(::geteuid()) + " 1\n"));
-  return WriteSmallFile(proc + "/gid_map", "0 " + std::to_string(::getegid()) + " 1\n");
+  CAISSON_TRY(WriteSmallFile(proc + "/uid_map", inside + std::to_string(::geteuid()) + " 1\n"));
+  return WriteSmallFile(proc + "/gid_map", inside + std::to_string(::getegid()) + " 1\n");
 }
 
 }  // namespace
 
-Result<IdMap> WriteIdMaps(pid_t child) {
+Result<IdMap> WriteIdMaps(pid_t child, unsigned self_inside) {
   const std::string proc = "/proc/" + std::to_string(child);
   // A map is written once or fails as a whole, so the second try finds it empty.
   if (::geteuid() == 0 && WriteWhole(proc)) return IdMap::kWhole;
-  CAISSON_TRY(WriteSelf(proc));
+  CAISSON_TRY(WriteSelf(proc, self_inside));
   return IdMap::kSelf;
 }
 

@@ -13,11 +13,12 @@ inline constexpr unsigned kNobody = 65534;
 
 enum class IdMap : unsigned char {
   kWhole,  // every id that we have, onto itself: the child may choose another id later
-  kSelf,   // 0 inside is our own effective id outside, and there is no other
+  kSelf,   // one id inside is our own effective id outside, and there is no other
 };
 
 // Writes the maps of `child`, which must wait until this has returned. Takes kWhole when our
-// capabilities allow it, else kSelf; says which.
-Result<IdMap> WriteIdMaps(pid_t child);
+// capabilities allow it, else kSelf with the id `self_inside`; says which. A child that is to make
+// further user namespaces without privileges must not be 0 there: whoever is may not be mapped.
+Result<IdMap> WriteIdMaps(pid_t child, unsigned self_inside = 0);
 
 }  // namespace caisson::os

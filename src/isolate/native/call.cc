@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "isolate/native/channel.h"
-#include "isolate/native/report.h"
+#include "isolate/script_report.h"
 #include "os/process.h"
 
 namespace caisson::isolate::native {
@@ -61,7 +61,8 @@ class Supervision {
     err_ = {&call_.err, MessageKind::kStderr, &outcome_.stderr_dropped};
   }
 
-  Result<ScriptOutcome> Run(const std::stop_token& stop);
+  // Empty when the process was gone before the script could run.
+  Result<std::optional<ScriptOutcome>> Run(const std::stop_token& stop);
   Spare TakeSpare() { return std::move(call_.spare); }
 
  private:
@@ -80,7 +81,7 @@ class Supervision {
   void ReadChannel();
   void HandleFrame(const ChannelFrame& frame);
   void HandleReport(std::string_view text);
-  void HandleReply();
+  bool HandleReply();
   void Drain();
   void Finish();
   void Explain();
@@ -102,7 +103,7 @@ class Supervision {
   std::uint64_t messages_ = 0;
   bool ended_ = false;
   std::optional<Reply> exit_;  // the zygote's word on the process
-  bool zygote_lost_ = false;
+  bool entered_ = false;       // else nothing of the script has run
   ScriptOutcome outcome_;
 };
 
@@ -163,8 +164,11 @@ void Supervision::ReadStream(Stream& stream) {
 void Supervision::HandleReport(std::string_view text) {
   if (ended_) return;
   (void)CpuUsed();
-  if (!settled_ && !ReadReport(text, outcome_)) {
+  if (!settled_ && !ReadScriptReport(text, outcome_)) {
     return End(Fault::kProtocol, "the end of the script was reported in no known form");
+  }
+  if (outcome_.fault == Fault::kRaised && outcome_.error_type == "MemoryError") {
+    outcome_.fault = Fault::kMemory;
   }
   ended_ = true;
 }
@@ -215,10 +219,13 @@ void Supervision::ReadChannel() {
   }
 }
 
-void Supervision::HandleReply() {
-  exit_ = ReceiveReply(call_.spare.socket.get(), 0, nullptr);
-  zygote_lost_ = !exit_;
+// False when there is nothing more to come.
+bool Supervision::HandleReply() {
+  const auto reply = ReceiveReply(call_.spare.socket.get(), 0, nullptr);
+  if (reply && reply->kind == ReplyKind::kEntered) return entered_ = true;
+  exit_ = reply;
   call_.spare.socket.Reset();
+  return false;
 }
 
 void Supervision::Loop(int stop_fd) {
@@ -235,11 +242,7 @@ void Supervision::Loop(int stop_fd) {
     if (ready > 0 && events[2].revents != 0) ReadStream(err_);
     if (ready > 0 && events[0].revents != 0) ReadChannel();
     // After the others, which hold what was written before the end.
-    if (ready > 0 && events[3].revents != 0) {
-      HandleReply();
-      Drain();
-      return;
-    }
+    if (ready > 0 && events[3].revents != 0 && !HandleReply()) return Drain();
     CheckClocks();
   }
 }
@@ -293,13 +296,14 @@ void Supervision::Finish() {
   ::syscall(SYS_pidfd_send_signal, call_.spare.pidfd.get(), SIGKILL, nullptr, 0);
 }
 
-Result<ScriptOutcome> Supervision::Run(const std::stop_token& stop) {
+Result<std::optional<ScriptOutcome>> Supervision::Run(const std::stop_token& stop) {
   const os::UniqueFd stop_event(::eventfd(0, EFD_CLOEXEC));
   const std::stop_callback on_stop(stop, [&stop_event] {
     const std::uint64_t one = 1;
     (void)!::write(stop_event.get(), &one, sizeof one);
   });
   Loop(stop_event.get());
+  if (!ended_ && !entered_ && !(exit_ && exit_->kind == ReplyKind::kFailed)) return std::nullopt;
   Explain();
   // The harness has flushed the streams before it reported.
   Drain();
@@ -315,7 +319,7 @@ Result<CallResult> RunCall(Spare spare, const NativeOptions& options, const Scri
   CAISSON_ASSIGN(std::optional<StartedCall> call, StartScript(std::move(spare), options, job));
   if (!call) return CallResult{};
   Supervision supervision(*std::move(call), job, sink);
-  CAISSON_ASSIGN(ScriptOutcome outcome, supervision.Run(stop));
+  CAISSON_ASSIGN(std::optional<ScriptOutcome> outcome, supervision.Run(stop));
   return CallResult{.outcome = std::move(outcome), .ended = supervision.TakeSpare()};
 }
 

@@ -13,5 +13,7 @@ struct GuestFile {
   std::string_view content;
 };
 std::span<const GuestFile> GuestFiles();
+// JSON text of caisson_guard's policy for this runtime (make_policy.py).
+std::string_view GuardPolicy();
 
 }  // namespace caisson::isolate::native

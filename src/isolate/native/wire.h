@@ -31,7 +31,7 @@ struct CallRequest {
 
 // Replies, on the call's socket: kStarted (with a pidfd) and kEnded are the zygote's, kFailed
 // either's.
-enum class ReplyKind : uint32_t { kStarted = 1, kFailed = 2, kEnded = 3 };
+enum class ReplyKind : uint32_t { kStarted = 1, kFailed = 2, kEntered = 3, kEnded = 4 };
 struct Reply {
   ReplyKind kind;
   int32_t error;       // kFailed: an errno

@@ -35,11 +35,21 @@ std::string Bytes(std::span<const sock_filter> filter) {
   return {reinterpret_cast<const char*>(filter.data()), filter.size_bytes()};
 }
 
+// The guard's, which the build made of the list of libraries.
+Result<json::Value> Policy(const NativeOptions& options) {
+  if (options.unguarded) return json::Value();
+  CAISSON_ASSIGN(json::Value policy, json::Read(GuardPolicy()));
+  policy.mutable_object().Set("processes", options.processes.has_value());
+  return policy;
+}
+
 Result<std::string> Configuration(const NativeOptions& options, const LibrarySet& set) {
   json::Array imports;
   for (const std::string& module : set.imports) imports.push_back(module);
   json::Object configuration;
   configuration.Set("imports", std::move(imports));
+  CAISSON_ASSIGN(json::Value policy, Policy(options));
+  configuration.Set("policy", std::move(policy));
   configuration.Set("leave_out", json::Value(options.leave_out.walls.bits()));
   configuration.Set("may_execute", json::Value(options.processes.has_value()));
   configuration.Set("control", json::Value(jail::kChannelFd));
@@ -150,8 +160,9 @@ Result<void> Zygote::AwaitReady(std::chrono::milliseconds timeout) {
 }
 
 bool Zygote::alive() const {
-  pollfd event{jailed_.process.pidfd(), POLLIN, 0};
-  return jailed_.process.running() && ::poll(&event, 1, 0) == 0;
+  // A process that dies closes its descriptors first and is seen to have ended later.
+  pollfd events[2] = {{jailed_.process.pidfd(), POLLIN, 0}, {control_.get(), 0, 0}};
+  return jailed_.process.running() && ::poll(events, 2, 0) == 0;
 }
 
 }  // namespace caisson::isolate::native

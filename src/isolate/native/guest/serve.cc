@@ -263,7 +263,12 @@ void Enter(const ServeOptions& options) {
   if (failure.error != 0) GiveUp(socket, failure);
   socket = kSetUpSocketFd;
   failure = PutUpWalls(options, request, waiting_call.sizes);
-  if (failure.error == 0) failure = LoadFilter(options);
+  if (failure.error != 0) GiveUp(socket, failure);
+  // The filter lets no message through to this socket; a failure after it ends the process.
+  Reply entered{};
+  entered.kind = ReplyKind::kEntered;
+  Send(socket, entered, -1);
+  failure = LoadFilter(options);
   if (failure.error != 0) GiveUp(socket, failure);
   Kernel(__NR_close, socket);
 }
