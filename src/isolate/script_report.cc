@@ -54,7 +54,7 @@ std::uint32_t Position(const json::Value& report, std::string_view key) {
 
 std::vector<TracebackFrame> Frames(const json::Value& report) {
   std::vector<TracebackFrame> frames;
-  const json::Value* list = report.Find("traceback");
+  const json::Value* list = report.Find("frames");
   if (list == nullptr || !list->is_array()) return frames;
   for (const json::Value& entry : list->as_array()) {
     if (frames.size() == kMaxFrames) break;
@@ -78,7 +78,7 @@ bool ReadScriptReport(std::string_view text, ScriptOutcome& outcome) {
   outcome.line = Position(*report, "line");
   outcome.column = Position(*report, "column");
   outcome.traceback = Frames(*report);
-  outcome.traceback_text = Text(*report, "traceback_text");
+  outcome.traceback_text = Text(*report, "traceback");
   outcome.exit_code = static_cast<int>(Number(*report, "exit_code", -255, 255));
   return true;
 }

@@ -11,8 +11,10 @@
 namespace caisson::isolate {
 
 // {"fault": "none"|"raised"|"syntax"|"exited"|"memory"|"protocol", "type", "message", "line",
-//  "column", "traceback": [{"line", "function"}], "traceback_text", "exit_code"}. False when it has
-// not that form; `outcome` is then unchanged. Texts are cut at what a frame of a worker can carry.
+//  "column", "frames": [{"line", "function"}], "traceback", "exit_code"}, as caisson_block.py sends
+//  an
+// error. False when it has not that form; `outcome` is then unchanged. Texts are cut at what a
+// frame of a worker can carry.
 bool ReadScriptReport(std::string_view text, ScriptOutcome& outcome);
 
 }  // namespace caisson::isolate

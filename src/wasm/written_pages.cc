@@ -66,6 +66,8 @@ class Sample {
 
 }  // namespace
 
+unsigned long PagemapScanRequest() { return kPagemapScan; }
+
 WrittenPages WrittenPages::Open(PageSearch best) {
   WrittenPages pages;
   if (best == PageSearch::kNone) return pages;

@@ -21,6 +21,9 @@ struct PageRange {
   std::size_t bytes = 0;
 };
 
+// The request number of PAGEMAP_SCAN, for a system call filter.
+unsigned long PagemapScanRequest();
+
 class WrittenPages {
  public:
   // Opens /proc/self/pagemap and tries each way on a mapping of its own, the best first, from

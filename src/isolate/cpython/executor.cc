@@ -11,12 +11,12 @@
 
 #include "errors/isolate.h"
 #include "isolate/cpython/guest.h"
-#include "isolate/cpython/large_stack.h"
 #include "isolate/cpython/layout.h"
 #include "isolate/cpython/pins.h"
 #include "isolate/cpython/script_run.h"
 #include "isolate/cpython/snapshot.h"
 #include "isolate/cpython/template.h"
+#include "isolate/large_stack.h"
 #include "json/reader.h"
 #include "wasm/engine.h"
 #include "wasm/module_cache.h"

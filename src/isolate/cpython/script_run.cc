@@ -180,7 +180,7 @@ void ScriptRun::Explain(const GuestCall& call, const Guest& guest) {
   switch (call.end) {
     case GuestCall::End::kReturned:
       if (reported_) {
-        if (outcome_.fault == Fault::kMemory && no_memory) ExplainMemory();
+        if (outcome_.error_type == "MemoryError" && no_memory) ExplainMemory();
         return;
       }
       // The harness itself had no memory left to say so.

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "errors/isolate.h"
-#include "isolate/cpython/large_stack.h"
 #include "isolate/cpython/options.h"
 #include "isolate/cpython/pins.h"
+#include "isolate/large_stack.h"
 #include "wasm/detach.h"
 #include "wasm/memory_slots.h"
 #include "wasm/sha256.h"

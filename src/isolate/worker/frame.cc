@@ -8,99 +8,24 @@
 #include <limits>
 #include <utility>
 
-#include "base/error_catalogue.h"
+#include "isolate/worker/frame_text.h"
 
 namespace caisson::isolate {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31575343;  // "CSW1"
 constexpr std::size_t kFirstRoom = 64u << 10;
 constexpr std::size_t kKeptRoom = 1u << 20;
 
 // What a reply may have beyond its value and what was printed.
-constexpr std::size_t kMaxMessageBytes = 256u << 10;
-constexpr std::size_t kMaxNameBytes = 4u << 10;
-constexpr std::size_t kMaxFrames = 4096;
 constexpr std::uint64_t kReplySlack = 2u << 20;
 constexpr std::size_t kMaxWalls = 64;
-
-class Writer {
- public:
-  explicit Writer(FrameType type) {
-    U32(kMagic);
-    U32(static_cast<std::uint32_t>(type));
-    U64(0);
-  }
-  void U8(std::uint8_t value) { text_.push_back(static_cast<char>(value)); }
-  void U32(std::uint32_t value) { Put(value, 4); }
-  void U64(std::uint64_t value) { Put(value, 8); }
-  void Text(std::string_view text, std::size_t limit) {
-    text = text.substr(0, limit);
-    U32(static_cast<std::uint32_t>(text.size()));
-    text_.append(text);
-  }
-  void Append(std::string_view text) { text_.append(text); }
-  // Sets the length, which includes a rest that is sent after this.
-  std::string Take(std::size_t rest = 0) {
-    const std::uint64_t length = text_.size() - kFrameHeadBytes + rest;
-    for (unsigned i = 0; i < 8; ++i) text_[8 + i] = static_cast<char>(length >> (8 * i));
-    return std::move(text_);
-  }
-
- private:
-  void Put(std::uint64_t value, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; ++i) text_.push_back(static_cast<char>(value >> (8 * i)));
-  }
-
-  std::string text_;
-};
-
-// Reads from a body; after the first thing that is not there, everything is empty and ok() false.
-class Reader {
- public:
-  explicit Reader(std::string_view body) : left_(body) {}
-  std::uint8_t U8() { return static_cast<std::uint8_t>(Number(1)); }
-  std::uint32_t U32() { return static_cast<std::uint32_t>(Number(4)); }
-  std::uint64_t U64() { return Number(8); }
-  std::string_view Text(std::uint64_t limit) {
-    const std::uint32_t size = U32();
-    if (size > limit) ok_ = false;
-    return Bytes(size);
-  }
-  std::string_view Rest() { return Bytes(left_.size()); }
-  void Require(bool condition) { ok_ = ok_ && condition; }
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return ok_ && left_.empty(); }
-
- private:
-  std::string_view Bytes(std::size_t count) {
-    if (!ok_ || count > left_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const std::string_view bytes = left_.substr(0, count);
-    left_.remove_prefix(count);
-    return bytes;
-  }
-  std::uint64_t Number(unsigned bytes) {
-    std::uint64_t value = 0;
-    const std::string_view text = Bytes(bytes);
-    for (unsigned i = 0; i < text.size(); ++i) {
-      value |= std::uint64_t{static_cast<unsigned char>(text[i])} << (8 * i);
-    }
-    return value;
-  }
-
-  std::string_view left_;
-  bool ok_ = true;
-};
 
 std::uint64_t SaturatingAdd(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t sum = a + b;
   return sum < a ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-void PutLimits(Writer& writer, const Limits& limits) {
+void PutLimits(FrameWriter& writer, const Limits& limits) {
   writer.U64(limits.memory_bytes);
   writer.U64(limits.heap_bytes);
   writer.U64(limits.fuel);
@@ -109,7 +34,7 @@ void PutLimits(Writer& writer, const Limits& limits) {
   writer.U64(limits.stdout_bytes);
 }
 
-Limits GetLimits(Reader& reader) {
+Limits GetLimits(BodyReader& reader) {
   Limits limits;
   limits.memory_bytes = reader.U64();
   limits.heap_bytes = reader.U64();
@@ -120,30 +45,7 @@ Limits GetLimits(Reader& reader) {
   return limits;
 }
 
-void PutStatus(Writer& writer, const Status& status) {
-  writer.Text(status.code.name, kMaxNameBytes);
-  writer.Text(status.message, kMaxMessageBytes);
-  writer.Text(status.details, kMaxMessageBytes);
-  for (std::uint32_t part :
-       {status.span.line, status.span.column, status.span.end_line, status.span.end_column}) {
-    writer.U32(part);
-  }
-}
-
-Status GetStatus(Reader& reader) {
-  Status status;
-  // The catalogue's own constant: a code's name must outlive the status.
-  status.code = ErrorCode{FindError(ErrorCode{reader.Text(kMaxNameBytes)}).code};
-  status.message = ToValidUtf8(reader.Text(kMaxMessageBytes));
-  status.details = ToValidUtf8(reader.Text(kMaxMessageBytes));
-  status.span.line = reader.U32();
-  status.span.column = reader.U32();
-  status.span.end_line = reader.U32();
-  status.span.end_column = reader.U32();
-  return status;
-}
-
-void PutOutcome(Writer& writer, const Outcome& outcome) {
+void PutOutcome(FrameWriter& writer, const Outcome& outcome) {
   writer.U8(static_cast<std::uint8_t>(outcome.fault));
   writer.U8(static_cast<std::uint8_t>(outcome.memory));
   writer.Text(outcome.error_type, kMaxNameBytes);
@@ -162,7 +64,7 @@ void PutOutcome(Writer& writer, const Outcome& outcome) {
   writer.U64(outcome.usage.output_bytes);
 }
 
-Outcome GetOutcome(Reader& reader, const Limits& limits) {
+Outcome GetOutcome(BodyReader& reader, const Limits& limits) {
   Outcome outcome;
   const std::uint8_t fault = reader.U8();
   const std::uint8_t memory = reader.U8();
@@ -220,16 +122,16 @@ std::string ToValidUtf8(std::string_view text) {
 }
 
 std::string EncodeSource(std::uint32_t number, std::string_view source) {
-  Writer writer(FrameType::kSource);
+  FrameWriter writer(FrameType::kSource);
   writer.U32(number);
   writer.Append(source);
   return writer.Take();
 }
 
-std::string EncodeForgetSources() { return Writer(FrameType::kForgetSources).Take(); }
+std::string EncodeForgetSources() { return FrameWriter(FrameType::kForgetSources).Take(); }
 
 OutgoingFrame EncodeCall(const CallMessage& message) {
-  Writer writer(FrameType::kCall);
+  FrameWriter writer(FrameType::kCall);
   writer.U64(message.call);
   writer.U32(message.source);
   PutLimits(writer, message.limits);
@@ -237,7 +139,7 @@ OutgoingFrame EncodeCall(const CallMessage& message) {
 }
 
 std::string EncodeReady(const ReadyMessage& message) {
-  Writer writer(FrameType::kReady);
+  FrameWriter writer(FrameType::kReady);
   writer.U32(kProtocolVersion);
   writer.U32(static_cast<std::uint32_t>(message.walls.size()));
   for (const jail::WallReport& wall : message.walls) {
@@ -250,19 +152,19 @@ std::string EncodeReady(const ReadyMessage& message) {
 }
 
 std::string EncodeFailed(const Status& status) {
-  Writer writer(FrameType::kFailed);
+  FrameWriter writer(FrameType::kFailed);
   PutStatus(writer, status);
   return writer.Take();
 }
 
 OutgoingFrame EncodeReply(std::uint64_t call, const Result<EncodedOutcome>& result) {
   if (!result) {
-    Writer writer(FrameType::kStatus);
+    FrameWriter writer(FrameType::kStatus);
     writer.U64(call);
     PutStatus(writer, result.error());
     return {writer.Take(), {}};
   }
-  Writer writer(FrameType::kOutcome);
+  FrameWriter writer(FrameType::kOutcome);
   writer.U64(call);
   PutOutcome(writer, result->outcome);
   return {writer.Take(result->value_text.size()), result->value_text};
@@ -274,7 +176,7 @@ std::uint64_t MaxReplyBytes(const Limits& limits) {
 }
 
 std::optional<SourceMessage> DecodeSource(std::string_view body) {
-  Reader reader(body);
+  BodyReader reader(body);
   SourceMessage message;
   message.number = reader.U32();
   message.text = reader.Rest();
@@ -283,7 +185,7 @@ std::optional<SourceMessage> DecodeSource(std::string_view body) {
 }
 
 std::optional<CallMessage> DecodeCall(std::string_view body) {
-  Reader reader(body);
+  BodyReader reader(body);
   CallMessage message;
   message.call = reader.U64();
   message.source = reader.U32();
@@ -294,7 +196,7 @@ std::optional<CallMessage> DecodeCall(std::string_view body) {
 }
 
 std::optional<ReadyMessage> DecodeReady(std::string_view body) {
-  Reader reader(body);
+  BodyReader reader(body);
   reader.Require(reader.U32() == kProtocolVersion);
   const std::uint32_t walls = reader.U32();
   reader.Require(walls <= kMaxWalls);
@@ -311,7 +213,7 @@ std::optional<ReadyMessage> DecodeReady(std::string_view body) {
 }
 
 std::optional<Status> DecodeFailed(std::string_view body) {
-  Reader reader(body);
+  BodyReader reader(body);
   Status status = GetStatus(reader);
   if (!reader.AtEnd()) return std::nullopt;
   return status;
@@ -319,7 +221,7 @@ std::optional<Status> DecodeFailed(std::string_view body) {
 
 std::optional<ReplyMessage> DecodeReply(FrameType type, std::string_view body,
                                         const Limits& limits) {
-  Reader reader(body);
+  BodyReader reader(body);
   ReplyMessage reply;
   reply.call = reader.U64();
   if (type == FrameType::kStatus) {
@@ -370,11 +272,11 @@ FrameReader::State FrameReader::Next(std::uint64_t max_body, Frame& frame) {
   const std::string_view held(buffer_.data() + begin_, end_ - begin_);
   wanted_ = 0;
   if (held.size() < kFrameHeadBytes) return State::kNeedMore;
-  Reader reader(held.substr(0, kFrameHeadBytes));
+  BodyReader reader(held.substr(0, kFrameHeadBytes));
   const std::uint32_t magic = reader.U32();
   frame.type = static_cast<FrameType>(reader.U32());
   const std::uint64_t length = reader.U64();
-  if (magic != kMagic || length > max_body) return State::kViolation;
+  if (magic != kFrameMagic || length > max_body) return State::kViolation;
   if (held.size() - kFrameHeadBytes < length) {
     wanted_ = kFrameHeadBytes + length;
     return State::kNeedMore;

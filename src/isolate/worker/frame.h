@@ -27,13 +27,17 @@ inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kMaxReadyBytes = 1u << 20;
 
 enum class FrameType : std::uint32_t {
-  kSource = 1,         // to the worker: a source, and the number that calls will use for it
-  kForgetSources = 2,  // to the worker
-  kCall = 3,           // to the worker
-  kReady = 16,         // from the worker, once
-  kFailed = 17,        // from the worker instead of kReady
-  kOutcome = 18,       // from the worker, one for each call, in order
-  kStatus = 19,        // from the worker instead of kOutcome
+  kSource = 1,          // to the worker: a source, and the number that calls will use for it
+  kForgetSources = 2,   // to the worker
+  kCall = 3,            // to the worker
+  kScriptJob = 4,       // to the worker; see isolate/worker/script_frame.h
+  kCancelScript = 5,    // to the worker: end the run that is under way, if one is
+  kReady = 16,          // from the worker, once
+  kFailed = 17,         // from the worker instead of kReady
+  kOutcome = 18,        // from the worker, one for each call, in order
+  kStatus = 19,         // from the worker instead of kOutcome or kScriptEnd
+  kScriptMessage = 20,  // from the worker, any number during a run
+  kScriptEnd = 21,      // from the worker, one for each kScriptJob
 };
 
 // A frame whose large text is still where it was: send `head`, then `rest`.

@@ -8,10 +8,10 @@
 
 #include "base/status.h"
 
-namespace caisson::isolate::cpython {
+namespace caisson::isolate {
 
 // Runs `work` on a thread of its own and waits for it. Fails with os.syscall when there can be no
 // such thread; `work` has not run then.
 Result<void> OnLargeStack(std::size_t stack_bytes, const std::function<void()>& work);
 
-}  // namespace caisson::isolate::cpython
+}  // namespace caisson::isolate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isolate/cpython/large_stack.h"
+#include "isolate/large_stack.h"
 
 #include <pthread.h>
 
 #include "os/syscall_error.h"
 
-namespace caisson::isolate::cpython {
+namespace caisson::isolate {
 
 Result<void> OnLargeStack(std::size_t stack_bytes, const std::function<void()>& work) {
   pthread_attr_t attributes;
@@ -24,4 +24,4 @@ Result<void> OnLargeStack(std::size_t stack_bytes, const std::function<void()>& 
   return {};
 }
 
-}  // namespace caisson::isolate::cpython
+}  // namespace caisson::isolate
