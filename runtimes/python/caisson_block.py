@@ -33,7 +33,7 @@ notes       add_note(...) texts
 chain       [{"relation": "cause" or "context", "type","message","line","column"}], the nearest first
 exceptions  of a group: its members, [{"type","message","line","column","exceptions"}]
 
-sys.exit(0), sys.exit() and the end of the text end a run without an error. Threads that the script has
+A script may await at its top level. sys.exit(0), sys.exit() and the end of the text end a run without an error. Threads that the script has
 started and that are no daemons are waited for, as Python does, before `end`.
 """
 
@@ -52,8 +52,8 @@ from builtins import (  # a script that rebinds them changes nothing in here
     compile,
     dict,
     enumerate,
+    eval,
     Exception,
-    exec,
     float,
     getattr,
     id,
@@ -562,14 +562,28 @@ def _wait_for_threads():
         threading._shutdown()  # joins, and tells the pools of concurrent.futures to stop
 
 
+# ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and inspect.CO_COROUTINE, without loading either module
+_TOP_LEVEL_AWAIT = 0x2000
+_COROUTINE = 0x80
+
+
+def _finish(pending):
+    """The rest of a script that awaits at its top level."""
+    import asyncio
+
+    asyncio.run(pending)
+
+
 def _execute(source, scope):
     """None, or (error, fault, exit code)."""
     try:
-        code = compile(source, SCRIPT, "exec", dont_inherit=True)
+        code = compile(source, SCRIPT, "exec", flags=_TOP_LEVEL_AWAIT, dont_inherit=True)
     except Exception as error:  # SyntaxError; ValueError, RecursionError, MemoryError for odd text
         return error, "syntax", None
     try:
-        exec(code, scope)
+        pending = eval(code, scope)
+        if code.co_flags & _COROUTINE:
+            _finish(pending)
         _wait_for_threads()
     except SystemExit as error:
         exit_code = _exit_code(error)

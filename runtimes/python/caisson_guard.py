@@ -6,6 +6,7 @@ finds what is hidden here; the walls around the process are what holds it. The g
 else: a script that starts a program, opens a socket or imports what is not there learns at once which
 rule says no, by a PermissionError or an ImportError that names the policy.
 
+    fill_gaps()          first of all, before any library is imported
     install(policy)      once, in the interpreter of the run, before the script, after the libraries
                          of a prepared interpreter have been imported
 
@@ -27,6 +28,8 @@ import builtins
 import importlib
 import os
 import sys
+
+import caisson_loop
 
 ENVIRONMENT = {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
@@ -225,6 +228,10 @@ def _replace(module, names, policy, reason):
 
 def _patch_os(module):
     _replace(module, _PROCESS_FUNCTIONS, "processes", _PROCESSES)
+    if module is os:  # the same error where a platform lacks them; libraries ask whether there is a fork
+        for name in _PROCESS_FUNCTIONS:
+            if name.startswith(("system", "exec", "spawn")) and not hasattr(module, name):
+                setattr(module, name, _refusal(f"os.{name}", "processes", _PROCESSES))
 
 
 def _patch_subprocess(module):
@@ -246,7 +253,7 @@ def _patch_socket(module):
 
 
 def _function_patches(policy):
-    patches = {"_socket": _patch_raw_socket, "socket": _patch_socket}
+    patches = {"_socket": _patch_raw_socket, "socket": _patch_socket, "asyncio.selector_events": caisson_loop.patch}
     if not policy.get("processes"):
         patches |= {"os": _patch_os, "posix": _patch_os, "_posixsubprocess": _patch_os, "subprocess": _patch_subprocess, "pty": _patch_os}
     return patches
@@ -264,6 +271,14 @@ def _reduce_environment(chosen):
     if posix is not None and hasattr(posix, "environ"):
         posix.environ.clear()
         posix.environ.update({os.fsencode(name): os.fsencode(value) for name, value in values.items()})
+
+
+def fill_gaps():
+    """What libraries expect of every platform but Windows, and the WASM build has not: users. (pint
+    imports platformdirs, which imports os.getuid.)"""
+    for name in ("getuid", "geteuid", "getgid", "getegid"):
+        if not hasattr(os, name):
+            setattr(os, name, lambda: 65534)  # nobody
 
 
 _installed = False

@@ -51,6 +51,13 @@ class Names(unittest.TestCase):
         source = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: 'int' = 1\nimport enum\nclass E(enum.Enum):\n    B = 2\ndone([A(), E.B, A.__module__])"
         self.assertEqual(run(source).settled, [{"x": 1}, 2, "builtins"])
 
+    def test_may_be_awaited_at_the_top_level(self):
+        source = "import asyncio\nasync def f(x):\n    await asyncio.sleep(0.01)\n    return x + 1\ny = await f(1)\ndone([y, [z async for z in g()]])"
+        source = "async def g():\n    yield 5\n" + source
+        self.assertEqual(run(source).settled, [2, [5]])
+        error = run("async def f():\n    1/0\n\nawait f()").error
+        self.assertEqual(([frame["line"] for frame in error["frames"]], error["type"]), ([4, 2], "ZeroDivisionError"))
+
     def test_functions_see_the_globals(self):
         self.assertEqual(run("t = 2\ndef f(x):\n    return x * t\ndone([f(d) for d in documents])", documents=[1, 2]).settled, [2, 4])
 

@@ -113,6 +113,21 @@ class Functions(unittest.TestCase):
         found = each("import subprocess; assert subprocess.run(['true']).returncode == 0", "import os; assert os.system('true') == 0", "import socket; socket.socket()", processes=True)
         self.assertEqual([value[:15] for value in found.values()], ["ok", "ok", "PermissionError"])
 
+    def test_of_asyncio_work_without_sockets(self):
+        source = (
+            "import asyncio, time\n"
+            "async def slow(n):\n    await asyncio.sleep(n)\n    return n\n"
+            "async def main():\n"
+            "    first = await asyncio.gather(slow(0.02), slow(0.01), asyncio.to_thread(time.sleep, 0.01))\n"
+            "    try:\n        await asyncio.wait_for(slow(9), 0.01)\n    except TimeoutError:\n        first.append('late')\n"
+            "    try:\n        await asyncio.open_connection('127.0.0.1', 9)\n    except PermissionError as e:\n        first.append(str(e)[-17:])\n"
+            "    return first\n"
+        )
+        for last in ("done(asyncio.run(main()))", "done(await main())"):
+            for before in ((), ("asyncio",)):
+                with self.subTest(last, before=before):
+                    self.assertEqual(settled(source + last, before=before), [0.02, 0.01, None, "late", "(policy: network)"])
+
     def test_reload_is_refused(self):
         found = each("import importlib, os; importlib.reload(os)", "from importlib import reload; import json; reload(json)")
         for text, value in found.items():
