@@ -50,6 +50,12 @@ constexpr char kGraphFooter[] = R"(Examples:
   caisson graph workflow.py
   caisson graph workflow.py --format dot | dot -Tsvg > workflow.svg)";
 
+constexpr char kImagesFooter[] = R"(Examples:
+  sudo caisson images build python-science
+  sudo caisson images build python-science --verify
+  caisson images list
+  sudo caisson images rm python-science)";
+
 constexpr char kCompletionsFooter[] = R"(Examples:
   source <(caisson completions bash)
   caisson completions zsh > ~/.zfunc/_caisson
@@ -100,6 +106,7 @@ class CommandLine {
     AddGraph();
     AddDescribe();
     AddDoctor();
+    AddImages();
     AddCompletions();
   }
 
@@ -302,6 +309,65 @@ class CommandLine {
     command->final_callback([this] { chosen_ = &doctor_; });
   }
 
+  void AddImages() {
+    CLI::App* command =
+        Subcommand("images", "Build, list and remove root file systems", kImagesFooter);
+    command->require_subcommand(1);
+    AddImagesBuild(command);
+    AddImagesList(command);
+    AddImagesRemove(command);
+  }
+
+  CLI::App* ImagesAction(CLI::App* images, const char* name, const char* help,
+                         ImagesArguments::Action action) {
+    CLI::App* command = images->add_subcommand(name, help);
+    command->set_help_flag("-h,--help", "Print this help and exit");
+    command->final_callback([this, action] {
+      images_.action = action;
+      chosen_ = &images_;
+    });
+    return command;
+  }
+
+  void AddImagesBuild(CLI::App* images) {
+    CLI::App* command =
+        ImagesAction(images, "build", "Build an image from its definition (as root)",
+                     ImagesArguments::Action::kBuild);
+    command->add_option("NAME", images_.names, "The definition")
+        ->required()
+        ->expected(1)
+        ->type_name("");
+    command->add_flag("--verify", images_.verify, "Build twice and list what differs");
+    command->add_flag("--update-lock", images_.update_lock,
+                      "Take the packages that apt has now, and write them into the lock");
+    command->add_flag("--erofs", images_.erofs, "Make an EROFS file beside the directory");
+    command->add_option("--bundle", images_.bundle, "Also write an OCI bundle for runc there")
+        ->type_name("DIR");
+    command->add_option("--definitions", images_.definitions, "Where definitions are")
+        ->type_name("DIR");
+    command
+        ->add_option("--apt-sources", images_.apt_sources,
+                     "Apt sources in place of this host's; may be repeated")
+        ->expected(1)
+        ->take_all()
+        ->type_name("FILE");
+  }
+
+  void AddImagesList(CLI::App* images) {
+    CLI::App* command = ImagesAction(images, "list", "Show the images of this host",
+                                     ImagesArguments::Action::kList);
+    command->add_flag("--json", images_.json, "Print JSON instead of a table");
+  }
+
+  void AddImagesRemove(CLI::App* images) {
+    CLI::App* command =
+        ImagesAction(images, "rm", "Remove names, and data that no name stands for any more",
+                     ImagesArguments::Action::kRemove);
+    command->add_option("NAME", images_.names, "A name, an id, or the first 12 digits of an id")
+        ->required()
+        ->type_name("");
+  }
+
   void AddCompletions() {
     CLI::App* command =
         Subcommand("completions", "Print a completion script for a shell", kCompletionsFooter);
@@ -326,9 +392,10 @@ class CommandLine {
   GraphArguments graph_;
   DescribeArguments describe_;
   DoctorArguments doctor_;
+  ImagesArguments images_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
-               DescribeArguments*, DoctorArguments*, CompletionsArguments*>
+               DescribeArguments*, DoctorArguments*, ImagesArguments*, CompletionsArguments*>
       chosen_;
 };
 
@@ -367,6 +434,9 @@ std::vector<CommandInfo> DescribeCommands() {
     info.name = command->get_name();
     info.help = command->get_description();
     for (const CLI::Option* option : command->get_options()) DescribeOption(info, *option);
+    for (const CLI::App* nested : command->get_subcommands({})) {
+      info.choices.push_back(nested->get_name());
+    }
   }
   return commands;
 }

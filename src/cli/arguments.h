@@ -80,6 +80,19 @@ struct DoctorArguments {
   bool json = false;
 };
 
+struct ImagesArguments {
+  enum class Action { kBuild, kList, kRemove };
+  Action action = Action::kList;
+  std::vector<std::string> names;          // build: one definition; rm: names or ids
+  std::optional<std::string> definitions;  // --definitions
+  std::vector<std::string> apt_sources;    // --apt-sources
+  std::optional<std::string> bundle;       // --bundle
+  bool update_lock = false;
+  bool verify = false;
+  bool erofs = false;
+  bool json = false;
+};
+
 struct CompletionsArguments {
   std::string shell;  // bash, zsh or fish
 };
@@ -89,9 +102,9 @@ struct PrintArguments {
   std::string text;
 };
 
-using Arguments =
-    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
-                 GraphArguments, DescribeArguments, DoctorArguments, CompletionsArguments>;
+using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments,
+                               SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
+                               ImagesArguments, CompletionsArguments>;
 
 // Fails with cli.usage.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

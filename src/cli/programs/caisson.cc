@@ -35,6 +35,7 @@ struct Dispatch {
   ExitCode operator()(const GraphArguments& wish) { return DrawGraph(wish, console); }
   ExitCode operator()(const DescribeArguments& wish) { return Describe(wish, console); }
   ExitCode operator()(const DoctorArguments& wish) { return Doctor(wish, console); }
+  ExitCode operator()(const ImagesArguments& wish) { return Images(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }
 };
 

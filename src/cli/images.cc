@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <iterator>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "errors/images.h"
+#include "images/build.h"
+#include "images/bundle.h"
+#include "images/definition.h"
+#include "images/store.h"
+
+namespace caisson::cli {
+namespace {
+
+constexpr std::size_t kShownDifferences = 50;
+constexpr std::size_t kShortId = 12;
+
+// --definitions, then CAISSON_RUNTIMES_DIR, then where this program was built.
+std::string DefinitionsDirectory(const ImagesArguments& arguments) {
+  if (arguments.definitions) return *arguments.definitions;
+  const char* runtimes = std::getenv("CAISSON_RUNTIMES_DIR");
+  return std::string(runtimes != nullptr && *runtimes != '\0' ? runtimes : CAISSON_RUNTIMES_DIR) +
+         "/images";
+}
+
+std::int64_t Integer(const json::Value& info, std::string_view key) {
+  const json::Value* found = info.Find(key);
+  return found != nullptr && found->is_int() ? found->as_int() : 0;
+}
+std::string Text(const json::Value& info, std::string_view key) {
+  const json::Value* found = info.Find(key);
+  return found != nullptr && found->is_string() ? found->as_string() : "";
+}
+
+json::Value ToJson(const images::Image& image) {
+  json::Object out{{"id", image.id}};
+  json::Array names;
+  for (const std::string& name : image.names) names.emplace_back(name);
+  out.Set("names", std::move(names));
+  for (const char* key :
+       {"description", "suite", "architecture", "python", "built_at", "build_seconds", "files",
+        "bytes", "definition_sha256", "packages", "libraries"}) {
+    if (const json::Value* value = image.info.Find(key)) out.Set(key, *value);
+  }
+  out.Set("root", image.root);
+  out.Set("erofs", image.erofs.empty() ? json::Value() : json::Value(image.erofs));
+  return out;
+}
+
+std::string Age(const std::string& built_at) {
+  std::tm when{};
+  if (strptime(built_at.c_str(), "%Y-%m-%dT%H:%M:%SZ", &when) == nullptr) return "?";
+  const auto seconds = static_cast<long long>(std::time(nullptr) - timegm(&when));
+  if (seconds < 3600) return fmt::format("{} min", std::max(0LL, seconds) / 60);
+  if (seconds < 2 * 86400) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} days", seconds / 86400);
+}
+
+std::string ToTable(const std::vector<images::Image>& all) {
+  if (all.empty()) return "There are no images here; `caisson images build NAME` makes one.\n";
+  std::string text =
+      fmt::format("{:<20} {:<12} {:>9} {:>8}  {}\n", "NAME", "ID", "SIZE", "AGE", "LIBRARIES");
+  for (const images::Image& image : all) {
+    std::string names;
+    for (const std::string& name : image.names) names += (names.empty() ? "" : ",") + name;
+    const json::Value* libraries = image.info.Find("libraries");
+    const std::size_t count =
+        libraries != nullptr && libraries->is_object() ? libraries->as_object().size() : 0;
+    text += fmt::format("{:<20} {:<12} {:>5} MiB {:>8}  {}\n", names.empty() ? "(none)" : names,
+                        image.id.substr(0, kShortId), Integer(image.info, "bytes") >> 20,
+                        Age(Text(image.info, "built_at")), count);
+  }
+  return text;
+}
+
+images::BuildOptions OptionsOf(const ImagesArguments& arguments, Console& console,
+                               std::stop_token stop) {
+  images::BuildOptions options;
+  options.update_lock = arguments.update_lock;
+  options.erofs = arguments.erofs;
+  options.apt_sources = arguments.apt_sources;
+  options.stop = std::move(stop);
+  options.progress = [&console, start = std::chrono::steady_clock::now()](std::string_view step) {
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
+    console.Info(fmt::format("{:>4} s  {}", seconds.count(), step));
+  };
+  return options;
+}
+
+Status DifferStatus(const std::vector<images::Difference>& differences) {
+  Status status{.code = errors::kImagesDiffers,
+                .message = fmt::format("two builds differ in {} paths", differences.size())};
+  for (std::size_t i = 0; i < std::min(differences.size(), kShownDifferences); ++i) {
+    status.details += fmt::format("  /{} {}\n", differences[i].path, differences[i].what);
+  }
+  return status;
+}
+
+// Reads a script from standard input, until runs bring a harness of their own.
+Result<void> Bundle(const images::Image& image, const ImagesArguments& arguments) {
+  if (!arguments.bundle) return {};
+  const std::string program = Text(image.info, "python");
+  if (program.empty()) {
+    return Fail(errors::kImagesDefinition,
+                "the image has no Python, which is what a bundle runs; leave out --bundle");
+  }
+  return images::WriteBundle(image, {.arguments = {program, "-I", "-"}}, *arguments.bundle);
+}
+
+ExitCode Present(const images::Image& image, const ImagesArguments& arguments, Console& console) {
+  auto bundled = Bundle(image, arguments);
+  if (!bundled) return console.Complain(bundled.error());
+  return PrintJson(ToJson(image), console);
+}
+
+ExitCode BuildImage(const images::Store& store, const ImagesArguments& arguments,
+                    Console& console) {
+  const Interrupt interrupt(console);
+  auto definition = images::LoadDefinition(DefinitionsDirectory(arguments), arguments.names.at(0));
+  if (!definition) return console.Complain(definition.error());
+  const images::BuildOptions options = OptionsOf(arguments, console, interrupt.token());
+  if (!arguments.verify) {
+    auto image = images::Build(store, *definition, options);
+    return image ? Present(*image, arguments, console) : console.Complain(image.error());
+  }
+  auto verified = images::BuildTwice(store, *definition, options);
+  if (!verified) return console.Complain(verified.error());
+  const ExitCode printed = Present(verified->image, arguments, console);
+  if (printed != ExitCode::kOk || verified->differences.empty()) return printed;
+  return console.Complain(DifferStatus(verified->differences));
+}
+
+ExitCode ListImages(const images::Store& store, const ImagesArguments& arguments,
+                    Console& console) {
+  auto all = store.List();
+  if (!all) return console.Complain(all.error());
+  if (!arguments.json && isatty(STDOUT_FILENO) == 1) return PrintText(ToTable(*all), console);
+  json::Array list;
+  std::ranges::transform(*all, std::back_inserter(list), ToJson);
+  return PrintJson(json::Object{{"images", std::move(list)}}, console);
+}
+
+ExitCode RemoveImages(const images::Store& store, const ImagesArguments& arguments,
+                      Console& console) {
+  json::Array removed;
+  for (const std::string& name : arguments.names) {
+    auto ids = store.Remove(name);
+    if (!ids) return console.Complain(ids.error());
+    for (const std::string& id : *ids) removed.emplace_back(id);
+  }
+  return PrintJson(json::Object{{"removed", std::move(removed)}}, console);
+}
+
+}  // namespace
+
+ExitCode Images(const ImagesArguments& arguments, Console& console) {
+  auto store = images::Store::Open(images::Store::DefaultDirectory());
+  if (!store) return console.Complain(store.error());
+  switch (arguments.action) {
+    case ImagesArguments::Action::kBuild:
+      return BuildImage(*store, arguments, console);
+    case ImagesArguments::Action::kList:
+      return ListImages(*store, arguments, console);
+    case ImagesArguments::Action::kRemove:
+      return RemoveImages(*store, arguments, console);
+  }
+  std::abort();
+}
+
+}  // namespace caisson::cli
