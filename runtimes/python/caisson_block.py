@@ -37,11 +37,11 @@ A script may await at its top level. sys.exit(0), sys.exit() and the end of the 
 started and that are no daemons are waited for, as Python does, before `end`.
 """
 
+import io
 import sys
 from _json import make_scanner
 from _thread import RLock
 from builtins import (  # a script that rebinds them changes nothing in here
-    any,
     AttributeError,
     BaseException,
     BaseExceptionGroup,
@@ -557,9 +557,13 @@ def _exit_code(error):
 
 
 def _wait_for_threads():
+    """Python does so at its end, whatever came before; an error settles the run first."""
     threading = sys.modules.get("threading")
-    if threading is not None and any(not thread.daemon for thread in threading.enumerate() if thread is not threading.current_thread()):
-        threading._shutdown()  # joins, and tells the pools of concurrent.futures to stop
+    try:
+        if threading is not None and threading.active_count() > 1:
+            threading._shutdown()  # joins, and tells the pools of concurrent.futures to stop
+    except BaseException:  # the script may have put anything there
+        pass
 
 
 # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and inspect.CO_COROUTINE, without loading either module
@@ -584,7 +588,6 @@ def _execute(source, scope):
         pending = eval(code, scope)
         if code.co_flags & _COROUTINE:
             _finish(pending)
-        _wait_for_threads()
     except SystemExit as error:
         exit_code = _exit_code(error)
         return None if exit_code == 0 else (error, "exited", exit_code)
@@ -621,7 +624,10 @@ def run(job, channel):
         failure = (error, "syntax", None)
         source = ""
     else:
+        sys.stdin = io.StringIO()  # at its end, as in the container that blocks were written for
         failure = _execute(source, _namespace(job, channel))
+    if failure is None:
+        _wait_for_threads()
     _flush()
     try:
         if failure is not None:

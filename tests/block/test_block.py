@@ -47,6 +47,9 @@ class Names(unittest.TestCase):
         channel, out, err = quietly("import sys\nprint('a', 'b', sep='-', end='!')\nprint('x', file=sys.stderr)")
         self.assertEqual((out, err, channel.kinds), ("a-b!", "x\n", ["end"]))
 
+    def test_standard_input_is_at_its_end(self):
+        self.assertEqual(run("import sys\ntry:\n    input()\nexcept EOFError:\n    done(sys.stdin.read())").settled, "")
+
     def test_classes_and_dataclasses_of_a_script_work(self):
         source = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: 'int' = 1\nimport enum\nclass E(enum.Enum):\n    B = 2\ndone([A(), E.B, A.__module__])"
         self.assertEqual(run(source).settled, [{"x": 1}, 2, "builtins"])
@@ -154,7 +157,8 @@ class Done(unittest.TestCase):
             "c = run('''import threading, time, concurrent.futures\n"
             "pool = concurrent.futures.ThreadPoolExecutor(1)\n"
             "pool.submit(lambda: (time.sleep(0.1), done(2, False)))\n"
-            "threading.Thread(target=lambda: (time.sleep(0.2), done(1))).start()''')\n"
+            "threading.Thread(target=lambda: (time.sleep(0.2), done(1))).start()\n"
+            "raise SystemExit(0)''')\n"
             "print(c.kinds, c.results)"
         )
         import subprocess
