@@ -63,6 +63,7 @@ class Supervision {
 
   // Empty when the process was gone before the script could run.
   Result<std::optional<ScriptOutcome>> Run(const std::stop_token& stop);
+  bool zygote_lost() const { return zygote_lost_; }
   Spare TakeSpare() { return std::move(call_.spare); }
 
  private:
@@ -103,7 +104,8 @@ class Supervision {
   std::uint64_t messages_ = 0;
   bool ended_ = false;
   std::optional<Reply> exit_;  // the zygote's word on the process
-  bool entered_ = false;       // else nothing of the script has run
+  bool zygote_lost_ = false;
+  bool entered_ = false;  // else nothing of the script has run
   ScriptOutcome outcome_;
 };
 
@@ -224,6 +226,7 @@ bool Supervision::HandleReply() {
   const auto reply = ReceiveReply(call_.spare.socket.get(), 0, nullptr);
   if (reply && reply->kind == ReplyKind::kEntered) return entered_ = true;
   exit_ = reply;
+  zygote_lost_ = !reply;
   call_.spare.socket.Reset();
   return false;
 }
@@ -320,7 +323,9 @@ Result<CallResult> RunCall(Spare spare, const NativeOptions& options, const Scri
   if (!call) return CallResult{};
   Supervision supervision(*std::move(call), job, sink);
   CAISSON_ASSIGN(std::optional<ScriptOutcome> outcome, supervision.Run(stop));
-  return CallResult{.outcome = std::move(outcome), .ended = supervision.TakeSpare()};
+  return CallResult{.outcome = std::move(outcome),
+                    .zygote_lost = supervision.zygote_lost(),
+                    .ended = supervision.TakeSpare()};
 }
 
 }  // namespace caisson::isolate::native

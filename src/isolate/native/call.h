@@ -16,6 +16,7 @@ namespace caisson::isolate::native {
 struct CallResult {
   // Empty: the spare was gone before anything of the script ran.
   std::optional<ScriptOutcome> outcome;
+  bool zygote_lost = false;
   // What is to be cleared away; its process has been killed.
   Spare ended;
 };

@@ -106,12 +106,13 @@ Result<ScriptOutcome> NativeRuntime::Run(const ScriptJob& job, ScriptSink& sink,
     std::optional<Spare> spare = nursery->Take(limits);
     if (!spare) {
       CAISSON_ASSIGN(spare, MakeSpare(nursery->zygote(), limits));
-      // One that is alive and does not answer would be found alive again.
-      if (!spare) nursery->zygote().Kill();
+      if (!spare) nursery->zygote().GiveUp();
     }
     if (!spare) continue;
     CAISSON_ASSIGN(CallResult result, RunCall(*std::move(spare), options_, job, sink, stop));
     if (!result.outcome) continue;
+    // Its descriptors close before it is seen to have ended; the next call must not run into that.
+    if (result.zygote_lost) nursery->zygote().GiveUp();
     nursery->Bury(std::move(result.ended));
     return *std::move(result.outcome);
   }

@@ -72,13 +72,20 @@ std::uint64_t DataBytes(std::uint64_t memory) {
   return memory - std::min(memory / 8, 32 * kMebibyte);
 }
 
-CallRequest MakeRequest(const ScriptLimits& limits, const NativeOptions& options) {
+bool CountsMemory(const os::Cgroup& cgroup) {
+  return std::ranges::find(cgroup.refused(), os::Controller::kMemory,
+                           &os::Cgroup::Refused::controller) == cgroup.refused().end();
+}
+
+CallRequest MakeRequest(const ScriptLimits& limits, const NativeOptions& options,
+                        const os::Cgroup& cgroup) {
   CallRequest request{};
   request.disk_bytes = limits.disk_bytes != 0 ? limits.disk_bytes : limits.memory_bytes;
   request.disk_inodes = std::max<std::uint64_t>(request.disk_bytes / kInodeBytes, 64);
   request.data_bytes = DataBytes(limits.memory_bytes);
-  // Reserved and shared memory count here too, so it only bounds what has gone wild.
-  request.address_bytes = 4 * limits.memory_bytes + 1024 * kMebibyte;
+  // Reserved memory counts here, too, so this is strict only where no cgroup counts shared memory.
+  request.address_bytes = CountsMemory(cgroup) ? 4 * limits.memory_bytes + 1024 * kMebibyte
+                                               : limits.memory_bytes + 64 * kMebibyte;
   request.threads = limits.pids;
   const auto cpu = limits.cpu.count();
   // In case that the supervisor, which counts more finely, were stopped.
@@ -243,7 +250,7 @@ Result<std::optional<StartedCall>> StartScript(Spare spare, const NativeOptions&
   StartedCall call;
   call.spare = std::move(spare);
   CAISSON_ASSIGN(const GuestEnds guest, OpenDescriptors(job, call));
-  const CallRequest request = MakeRequest(job.limits, options);
+  const CallRequest request = MakeRequest(job.limits, options, call.spare.cgroup);
   const std::array<int, kRequestFds> fds = {guest.job.get(), guest.channel.get(), guest.out.get(),
                                             guest.err.get()};
   if (!SendWithFds(call.spare.socket.get(), &request, sizeof request, fds)) return std::nullopt;

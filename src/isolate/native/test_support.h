@@ -48,6 +48,13 @@ inline std::unique_ptr<NativeRuntime> MakeRuntime(NativeOptions options = {}) {
   return prepared ? *std::move(runtime) : nullptr;
 }
 
+inline bool Stands(const NativeRuntime& runtime, jail::Wall wall) {
+  for (const jail::WallReport& report : runtime.Walls()) {
+    if (report.name == jail::InfoOf(wall).name) return report.stands;
+  }
+  return false;
+}
+
 class Collector final : public ScriptSink {
  public:
   bool Take(const ScriptMessage& message) override {

@@ -144,6 +144,14 @@ class Walls : public testing::TestWithParam<Case> {
   void TearDown() override {
     if (segment_ >= 0) ::shmctl(segment_, IPC_RMID, nullptr);
   }
+  // Whether this host gives the wall, and the groups that some attacks look for.
+  static bool CanBeTried() {
+    const auto runtime = MakeRuntime();
+    if (runtime == nullptr) return false;
+    const bool groups = Stands(*runtime, Wall::kMemoryCgroup);
+    return Stands(*runtime, GetParam().wall) &&
+           (groups || GetParam().wall != Wall::kCgroupNamespace);
+  }
   Ran Attack(bool without) {
     NativeOptions options;
     options.leave_out.walls = SetOf(GetParam(), without);
@@ -163,6 +171,7 @@ class Walls : public testing::TestWithParam<Case> {
 };
 
 TEST_P(Walls, StopsWhatIsNotStoppedWithoutIt) {
+  if (!CanBeTried()) GTEST_SKIP() << "this host does not give the wall; caisson doctor says why";
   const Ran with = Attack(false);
   const bool killed = with.outcome.fault == Fault::kMemory;
   EXPECT_TRUE(killed || with.sink.done == std::vector<std::string>{"{\"escaped\":false}"})

@@ -159,7 +159,13 @@ Result<void> Zygote::AwaitReady(std::chrono::milliseconds timeout) {
   return {};
 }
 
+void Zygote::GiveUp() {
+  given_up_ = true;
+  jailed_.process.Kill();
+}
+
 bool Zygote::alive() const {
+  if (given_up_) return false;
   // A process that dies closes its descriptors first and is seen to have ended later.
   pollfd events[2] = {{jailed_.process.pidfd(), POLLIN, 0}, {control_.get(), 0, 0}};
   return jailed_.process.running() && ::poll(events, 2, 0) == 0;

@@ -4,8 +4,8 @@
 // in its children. Thread-safe once started.
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +28,8 @@ class Zygote {
   // Takes ForkRequests.
   int control() const { return control_.get(); }
   bool alive() const;
-  void Kill() { jailed_.process.Kill(); }
+  // It is dying or does not answer: from now on it is not alive.
+  void GiveUp();
   pid_t pid() const { return jailed_.process.pid(); }
 
   // {"python": "3.11.2", "libraries": {name: version}, "failed": {name: error}, "import_ms": 521}
@@ -40,6 +41,7 @@ class Zygote {
   Result<void> AwaitReady(std::chrono::milliseconds timeout);
   std::unexpected<Status> NotReady(const std::string& why) const;
 
+  std::atomic<bool> given_up_{false};
   std::string name_;
   os::UniqueFd control_;
   os::UniqueFd log_;  // what it wrote while it started
