@@ -6,7 +6,6 @@ finds what is hidden here; the walls around the process are what holds it. The g
 else: a script that starts a program, opens a socket or imports what is not there learns at once which
 rule says no, by a PermissionError or an ImportError that names the policy.
 
-    fill_gaps()          first of all, before any library is imported
     install(policy)      once, in the interpreter of the run, before the script, after the libraries
                          of a prepared interpreter have been imported
 
@@ -204,7 +203,7 @@ class _Patches:
         self._busy = False
 
     def apply(self):
-        if self._busy:
+        if self._busy or not self._due():
             return
         self._busy = True
         try:
@@ -214,6 +213,13 @@ class _Patches:
                     self.waiting.pop(name)(module)
         finally:
             self._busy = False
+
+
+    def _due(self):  # asked after every import statement
+        for name in self.waiting:
+            if name in sys.modules:
+                return True
+        return False
 
 
 def _is_being_imported(module):
@@ -271,14 +277,6 @@ def _reduce_environment(chosen):
     if posix is not None and hasattr(posix, "environ"):
         posix.environ.clear()
         posix.environ.update({os.fsencode(name): os.fsencode(value) for name, value in values.items()})
-
-
-def fill_gaps():
-    """What libraries expect of every platform but Windows, and the WASM build has not: users. (pint
-    imports platformdirs, which imports os.getuid.)"""
-    for name in ("getuid", "geteuid", "getgid", "getegid"):
-        if not hasattr(os, name):
-            setattr(os, name, lambda: 65534)  # nobody
 
 
 _installed = False
