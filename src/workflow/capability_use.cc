@@ -64,6 +64,7 @@ class UseChecker {
   UseChecker(std::span<const NodeRef> nodes, std::string_view node_id, std::vector<Diagnostic>& out)
       : prefix_("CodeNode '" + std::string(node_id) + "' "), out_(out) {
     for (const NodeRef node : nodes) CollectNames(node);
+    for (const NodeRef node : nodes) CollectLists(node);
   }
 
   void Check(NodeRef node) {
@@ -100,24 +101,36 @@ class UseChecker {
          std::move(hint));
   }
 
-  // What the body itself defines: attributes that it sets and methods of its classes, and variables
-  // that only ever hold lists.
+  // What the body itself defines: attributes that it sets and methods of its classes, and
+  // variables.
   void CollectNames(NodeRef node) {
     if (const auto* cls = python::IsA<python::ClassDef>(node.stmt())) {
       for (const python::Stmt* member : cls->body) CollectMember(*member);
-    }
-    if (const auto* assign = python::IsA<python::Assign>(node.stmt())) {
-      const bool list = IsList(*assign->value);
-      for (const python::Expr* target : assign->targets) {
-        if (target->kind != ExprKind::kName) continue;
-        if (list) listed_[NameOf(target)] += 1;
-      }
     }
     const auto* attribute = python::IsA<python::Attribute>(node.expr());
     if (attribute != nullptr && attribute->ctx == ExprContext::kStore) own_.insert(attribute->attr);
     const auto* name = python::IsA<python::Name>(node.expr());
     if (name != nullptr && name->ctx == ExprContext::kStore) stored_[name->id] += 1;
     if (node.arg() != nullptr) stored_[node.arg()->arg] += 1;
+  }
+
+  // Variables that a statement gives a list.
+  void CollectLists(NodeRef node) {
+    if (const auto* assign = python::IsA<python::Assign>(node.stmt())) {
+      for (const python::Expr* target : assign->targets) CollectList(*target, *assign->value);
+    } else if (const auto* annotated = python::IsA<python::AnnAssign>(node.stmt())) {
+      if (annotated->value != nullptr) CollectList(*annotated->target, *annotated->value);
+    } else if (const auto* named = python::IsA<python::NamedExpr>(node.expr())) {
+      CollectList(*named->target, *named->value);
+    }
+  }
+
+  // `a = a[1:]` gives a list if all else that is stored in `a` is one, which is what is asked for.
+  void CollectList(const python::Expr& target, const python::Expr& value) {
+    if (target.kind != ExprKind::kName) return;
+    assumed_ = NameOf(&target);
+    if (IsList(value)) listed_[assumed_] += 1;
+    assumed_ = {};
   }
 
   void CollectMember(const python::Stmt& member) {
@@ -127,19 +140,55 @@ class UseChecker {
     }
   }
 
-  static bool IsList(const python::Expr& expr) {
-    if (expr.kind == ExprKind::kList || expr.kind == ExprKind::kListComp) return true;
-    const auto* call = python::IsA<python::Call>(&expr);
-    if (call == nullptr) return false;
-    const std::string_view callee = NameOf(call->func);
-    return callee == "list" || callee == "sorted";
+  // Whether `expr` is a list (or a range, which can be cut alike) whatever its names hold.
+  bool IsList(const python::Expr& expr) const {
+    switch (expr.kind) {
+      case ExprKind::kList:
+      case ExprKind::kListComp:
+        return true;
+      case ExprKind::kCall:
+        return IsCallForList(*As<python::Call>(&expr));
+      case ExprKind::kBinOp: {
+        const auto* operation = As<python::BinOp>(&expr);
+        if (operation->op != python::BinaryOperator::kAdd &&
+            operation->op != python::BinaryOperator::kMult) {
+          return false;
+        }
+        return IsSurelyList(*operation->left) || IsSurelyList(*operation->right);
+      }
+      case ExprKind::kSubscript: {
+        const auto* subscript = As<python::Subscript>(&expr);
+        return subscript->slice->kind == ExprKind::kSlice && IsSurelyList(*subscript->value);
+      }
+      case ExprKind::kIfExp: {
+        const auto* choice = As<python::IfExp>(&expr);
+        return IsSurelyList(*choice->body) && IsSurelyList(*choice->orelse);
+      }
+      case ExprKind::kNamedExpr:
+        return IsSurelyList(*As<python::NamedExpr>(&expr)->value);
+      default:
+        return false;
+    }
   }
 
-  // A list display, list(...), or a variable that every store gives one of them.
+  bool IsCallForList(const python::Call& call) const {
+    if (const std::string_view callee = NameOf(call.func); !callee.empty()) {
+      return !stored_.contains(callee) &&
+             (callee == "list" || callee == "sorted" || callee == "range");
+    }
+    const auto* method =
+        python::IsA<python::Attribute>(static_cast<const python::Expr*>(call.func));
+    if (method == nullptr || own_.contains(method->attr)) return false;
+    if (method->attr == "copy") return IsSurelyList(*method->value);
+    return method->attr == "split" || method->attr == "rsplit" || method->attr == "splitlines";
+  }
+
+  // A list, or a variable that every store gives one.
   bool IsSurelyList(const python::Expr& expr) const {
     if (IsList(expr)) return true;
     const std::string_view name = NameOf(&expr);
     if (name.empty()) return false;
+    if (name == assumed_) return true;
     const auto listed = listed_.find(name);
     const auto stored = stored_.find(name);
     return listed != listed_.end() && stored != stored_.end() && listed->second == stored->second;
@@ -322,7 +371,7 @@ class UseChecker {
       WarnMissing(subscript.span, "assignment to a slice with a step", "use a loop");
     } else if (!IsSurelyList(*subscript.value)) {
       WarnMissing(subscript.span, "a slice with a step on str, tuple or bytes",
-                  "it works on lists only: ''.join(list(s)[::-1])");
+                  "it works on lists and ranges only: ''.join(list(s)[::-1])");
     }
   }
 
@@ -330,6 +379,7 @@ class UseChecker {
   std::vector<Diagnostic>& out_;
   std::unordered_set<std::string_view> own_;
   std::unordered_map<std::string_view, int> listed_, stored_;
+  std::string_view assumed_;  // a variable that counts as a list for now
 };
 
 }  // namespace

@@ -61,9 +61,7 @@ bool IsDeferred(const json::Value& value) {
   if (value.is_object()) return value.Find(kKindMarker) != nullptr;
   if (!value.is_string()) return false;
   const std::string_view text = value.as_string();
-  const auto open = text.find("{{");
-  if (open != std::string_view::npos && text.find("}}", open) != std::string_view::npos)
-    return true;
+  if (HasTemplate(text)) return true;
   const std::string_view trimmed = Trim(text);
   return trimmed.size() > 4 && trimmed.starts_with("[[") && trimmed.ends_with("]]");
 }
@@ -217,9 +215,9 @@ std::string BrokenBound(std::string_view constraints, double number) {
 
 class ConfigWarnings {
  public:
-  ConfigWarnings(const NodeType& type, SourceSpan span, std::string_view node_id,
+  ConfigWarnings(const NodeType& type, const ConfigSpans& spans, std::string_view node_id,
                  std::vector<Diagnostic>& out)
-      : type_(type), span_(span), node_id_(node_id), out_(out) {}
+      : type_(type), spans_(spans), node_id_(node_id), out_(out) {}
 
   void Check(const json::Object& config) {
     for (const auto& [key, value] : config) {
@@ -236,10 +234,25 @@ class ConfigWarnings {
   }
 
  private:
-  void Warn(ErrorCode code, std::string message, std::string hint) {
+  SourceSpan NameSpan(std::string_view field) const {
+    const auto* found = Find(field);
+    return found != nullptr ? found->name_span : spans_.type;
+  }
+  SourceSpan ValueSpan(std::string_view field) const {
+    const auto* found = Find(field);
+    return found != nullptr ? found->value_span : spans_.type;
+  }
+  const ConfigSpans::Field* Find(std::string_view field) const {
+    const auto found =
+        std::find_if(spans_.fields.rbegin(), spans_.fields.rend(),
+                     [&](const ConfigSpans::Field& each) { return each.name == field; });
+    return found != spans_.fields.rend() ? &*found : nullptr;
+  }
+
+  void Warn(ErrorCode code, SourceSpan span, std::string message, std::string hint) {
     out_.push_back({.code = code,
                     .severity = Severity::kWarning,
-                    .span = span_,
+                    .span = span,
                     .message = "node '" + std::string(node_id_) + "': " + std::move(message),
                     .hint = std::move(hint)});
   }
@@ -248,14 +261,14 @@ class ConfigWarnings {
     std::vector<std::string_view> names;
     for (const NodeField& field : type_.fields) names.push_back(field.name);
     const std::string_view nearest = Nearest(key, names);
-    Warn(errors::kConfigUnknownField,
+    Warn(errors::kConfigUnknownField, NameSpan(key),
          std::string(type_.name) + " has no field '" + key + "'; it is ignored",
          nearest.empty() ? "remove it, or look at the fields of " + std::string(type_.name)
                          : "did you mean '" + std::string(nearest) + "'?");
   }
 
   void WarnMissing(const NodeField& field) {
-    Warn(errors::kConfigMissingField,
+    Warn(errors::kConfigMissingField, spans_.type,
          std::string(type_.name) + " requires the field '" + std::string(field.name) + "'",
          "add " + std::string(field.name) + "=... (" + std::string(field.type) + ")");
   }
@@ -271,7 +284,8 @@ class ConfigWarnings {
       } else {
         message += " does not fit " + std::string(field.type);
       }
-      Warn(errors::kConfigWrongType, std::move(message), "write a value of that type");
+      Warn(errors::kConfigWrongType, ValueSpan(field.name), std::move(message),
+           "write a value of that type");
       return;
     }
     CheckBounds(field, value);
@@ -287,23 +301,40 @@ class ConfigWarnings {
     if (field.constraints.empty() || !value.is_number()) return;
     const std::string broken = BrokenBound(field.constraints, value.ToDouble());
     if (broken.empty()) return;
-    Warn(errors::kConfigOutOfRange,
+    Warn(errors::kConfigOutOfRange, ValueSpan(field.name),
          "field '" + std::string(field.name) + "' of " + std::string(type_.name) + " must be " +
              broken,
          "write a value that is " + broken);
   }
 
   const NodeType& type_;
-  SourceSpan span_;
+  const ConfigSpans& spans_;
   std::string_view node_id_;
   std::vector<Diagnostic>& out_;
 };
 
 }  // namespace
 
-void CheckConfig(const NodeType& type, const json::Object& config, SourceSpan span,
+bool HasTemplate(std::string_view text) {
+  const auto open = text.find("{{");
+  return open != std::string_view::npos && text.find("}}", open) != std::string_view::npos;
+}
+
+std::string StepTypeFault(std::string_view type) {
+  if (type.empty()) return "a step of a SubWorkflowNode needs a type";
+  if (HasTemplate(type) || FindNodeType(type) != nullptr) return "";
+  return "a step of a SubWorkflowNode names the type '" + std::string(type) +
+         "', which does not exist";
+}
+
+std::string StepTypeHint(std::string_view type) {
+  std::string hint = NodeTypeHint(type);
+  return hint.empty() ? "name a built-in node type" : hint;
+}
+
+void CheckConfig(const NodeType& type, const json::Object& config, const ConfigSpans& spans,
                  std::string_view node_id, std::vector<Diagnostic>& out) {
-  ConfigWarnings(type, span, node_id, out).Check(config);
+  ConfigWarnings(type, spans, node_id, out).Check(config);
 }
 
 }  // namespace caisson::workflow

@@ -7,33 +7,13 @@
 #include <utility>
 
 #include "base/error_catalogue.h"
+#include "base/utf8.h"
 #include "json/writer.h"
 #include "workflow/diagnostic_format.h"
 
 namespace caisson::workflow {
 namespace internal {
 namespace {
-
-// Length of the UTF-8 sequence at the start of `text`, 0 when there is none.
-std::size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead < 0xE0) return follows(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead < 0xF0) {
-    const bool overlong = lead == 0xE0 && byte(1) < 0xA0;
-    const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead < 0xF5) {
-    const bool out_of_range = (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90);
-    return follows(1) && follows(2) && follows(3) && !out_of_range ? 4 : 0;
-  }
-  return 0;
-}
 
 json::Value Optional(std::uint32_t number) {
   return number == 0 ? json::Value() : json::Value(number);
@@ -136,7 +116,7 @@ std::string ValidUtf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
+    const std::size_t length = CharacterLength(text);
     out += length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }

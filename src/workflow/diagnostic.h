@@ -16,10 +16,12 @@ enum class Severity : std::uint8_t { kError, kWarning };
 struct Diagnostic {
   ErrorCode code;
   Severity severity = Severity::kError;
-  SourceSpan span;        // where the caret goes; unknown for errors of a whole file
-  std::string message;    // the peer's text without its "line N: " prefix
-  std::string hint = {};  // what to do, may be empty
-  std::string path = {};  // the IR's path for semantic errors ("IR subgraph 'x'"), may be empty
+  SourceSpan span;      // where the caret goes; unknown for errors of a whole file
+  std::string message;  // the peer's text without its "line N: " prefix
+  std::string hint;     // what to do, may be empty
+  // Where in a document without lines ("$.nodes[3].body"), or which graph of an IR ("IR subgraph
+  // 'x'", which the message names too); may be empty.
+  std::string path;
   // The line that the peer reports (0: none); differs from span.line where its checks point at an
   // enclosing construct or, for semantic errors, at nothing.
   std::uint32_t peer_line = 0;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/foreign_text.h"
+#include "base/utf8.h"
 #include "workflow/diagnostic_format.h"
 
 namespace caisson::workflow::internal {
@@ -20,15 +22,6 @@ struct Style {
   }
 };
 
-std::uint32_t CodePoint(std::string_view sequence) {
-  const auto lead = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return lead;
-  std::uint32_t value = lead & (0x7F >> sequence.size());
-  for (const char c : sequence.substr(1))
-    value = (value << 6) | (static_cast<unsigned char>(c) & 0x3F);
-  return value;
-}
-
 // Terminal cells of a code point: the common wide ranges and combining marks.
 std::size_t Cells(std::uint32_t c) {
   const auto within = [c](std::uint32_t first, std::uint32_t last) {
@@ -41,12 +34,6 @@ std::size_t Cells(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// A control, or one of the marks that turn the direction of text.
-bool IsUnsafe(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
-}
-
 struct Cell {
   std::string text;
   std::size_t width;
@@ -55,28 +42,20 @@ struct Cell {
 std::vector<Cell> CellsOf(std::string_view line) {
   const std::string valid = ValidUtf8(line);
   std::vector<Cell> cells;
-  for (std::size_t at = 0; at < valid.size();) {
-    std::size_t end = at + 1;
-    while (end < valid.size() && (valid[end] & 0xC0) == 0x80) ++end;
-    const std::string_view sequence = std::string_view(valid).substr(at, end - at);
-    const std::uint32_t code_point = CodePoint(sequence);
-    if (sequence == "\t") {
+  for (std::string_view rest = valid; !rest.empty();) {
+    const std::string_view character = rest.substr(0, CharacterLength(rest));
+    const std::uint32_t code_point = CodePoint(character);
+    if (character == "\t") {
       cells.push_back({"    ", 4});
-    } else if (IsUnsafe(code_point)) {
-      cells.push_back({"\xC2\xB7", 1});
+    } else if (IsUnsafeToShow(code_point)) {
+      const std::string escape = EscapeOf(code_point);
+      cells.push_back({escape, escape.size()});
     } else {
-      cells.push_back({std::string(sequence), Cells(code_point)});
+      cells.push_back({std::string(character), Cells(code_point)});
     }
-    at = end;
+    rest.remove_prefix(character.size());
   }
   return cells;
-}
-
-// Message text on one line without controls.
-std::string Clean(std::string_view text) {
-  std::string out;
-  for (const Cell& cell : CellsOf(text)) out += cell.text;
-  return out;
 }
 
 // The byte after the first `count` code points of `text`.
@@ -146,19 +125,23 @@ void AppendSnippet(std::string& out, const Region& region, std::string_view line
 void AppendDiagnostic(std::string& out, const Diagnostic& diagnostic, std::string_view file,
                       Regions& regions, const Style& style) {
   const Region region = regions.Of(diagnostic.span);
-  std::string place = Clean(file);
+  std::string place = ShowForeignLine(file);
   if (region.line != 0) {
     place += ":" + std::to_string(region.line) + ":" + std::to_string(region.column);
   }
   const bool is_error = diagnostic.severity == Severity::kError;
   out += style("1", place + ":") + " " +
          (is_error ? style("1;31", "error:") : style("1;33", "warning:")) + " " +
-         style("1", Clean(diagnostic.message)) + " [" + std::string(diagnostic.code.name) + "]\n";
+         style("1", ShowForeign(diagnostic.message, "      | ")) + " [" +
+         std::string(diagnostic.code.name) + "]\n";
   if (region.line != 0) {
     AppendSnippet(out, region, regions.LineText(region.line), diagnostic.span.column, style);
   }
-  if (!diagnostic.path.empty()) out += "      at: " + Clean(diagnostic.path) + "\n";
-  if (!diagnostic.hint.empty()) out += "    help: " + Clean(diagnostic.hint) + "\n";
+  // A caret says it better.
+  if (!diagnostic.path.empty() && region.line == 0)
+    out += "      at: " + ShowForeignLine(diagnostic.path) + "\n";
+  if (!diagnostic.hint.empty())
+    out += "    help: " + ShowForeign(diagnostic.hint, "      | ") + "\n";
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ struct ToolDraft {
 struct NodeDraft {
   Node node;  // a refused node is a placeholder, so that edges still find its id
   SourceSpan span;
+  SourceSpan id_span;
+  ConfigSpans config_spans;
   SourceSpan body_span;  // of a code node whose body runs line by line with the file
   GraphDraft* subgraph = nullptr;
   const NodeType* type = nullptr;               // of a built-in node

@@ -2,8 +2,10 @@
 // Interpreter: add_node, the nodes that it adds, and their configs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "errors/config.h"
 #include "errors/policy.h"
 #include "errors/workflow.h"
 #include "workflow/interpreter.h"
@@ -33,6 +35,18 @@ bool HasStatePath(std::string_view text) {
   return false;
 }
 
+// Of the keyword's name, which its span begins with. A name that was normalised may be longer than
+// what stands in the file.
+SourceSpan NameSpan(const python::Keyword& keyword) {
+  SourceSpan span = keyword.span;
+  span.end_line = span.line;
+  span.end_column = span.column + static_cast<std::uint32_t>(keyword.arg.size());
+  if (keyword.value->span.line == span.line) {
+    span.end_column = std::min(span.end_column, keyword.value->span.column);
+  }
+  return span;
+}
+
 }  // namespace
 
 void Interpreter::AddNode(const python::Call& call, GraphDraft& graph) {
@@ -51,12 +65,14 @@ void Interpreter::AddNode(const python::Call& call, GraphDraft& graph) {
   }
   NodeDraft node;
   node.span = call.span;
+  node.id_span = arguments->id_span;
   const bool text_ok = CheckText(arguments->id, arguments->id_span);
   const bool made = arguments->node != nullptr && MakeNode(*arguments, node, graph);
   if (!is_new) return;
   if (!made || !text_ok) {
     node = {.node = BuiltinNode{std::string(arguments->id), std::string(kPlaceholderType), {}},
-            .span = call.span};
+            .span = call.span,
+            .id_span = arguments->id_span};
   }
   graph.nodes.push_back(std::move(node));
 }
@@ -216,6 +232,7 @@ bool Interpreter::MakeBuiltinNode(std::string_view type, const python::Call& cal
              NodePolicyRefusal(*node.type, arguments.id), "use a node that needs no host access");
     ok = false;
   }
+  node.config_spans.type = call.func->span;
   BuiltinNode made{.id = std::string(arguments.id), .type = std::string(type), .config = {}};
   ok = ReadConfig(call, arguments, true, made.config, node, graph) && ok;
   if (!ok) return false;
@@ -272,6 +289,7 @@ bool Interpreter::ReadConfig(const python::Call& call, const NodeArguments& argu
                  "remove one of them");
     }
     const python::Expr& value = *keyword->value;
+    node.config_spans.fields.push_back({keyword->arg, NameSpan(*keyword), value.span});
     std::optional<json::Value> lowered;
     if (builtin && keyword->arg == "workflow_tools") {
       node.tools.emplace();
@@ -322,25 +340,37 @@ void Interpreter::CheckName(const python::Keyword& keyword, const NodeArguments&
 
 // The steps of a SubWorkflowNode are nodes, and pass the same policy.
 void Interpreter::CheckSteps(const python::Expr& steps, std::string_view id) {
-  if (!session_.options.enforce_node_policy) return;
   python::List<python::Expr*> elements;
   if (const auto* list = IsA<python::ListExpr>(&steps)) elements = list->elts;
   if (const auto* tuple = IsA<python::Tuple>(&steps)) elements = tuple->elts;
   for (const python::Expr* element : elements) {
-    const auto* step = IsA<python::Dict>(element);
-    if (step == nullptr) continue;
-    for (std::size_t i = 0; i < step->keys.size(); ++i) {
-      const std::optional<std::string_view> key =
-          step->keys[i] == nullptr ? std::nullopt : StringLiteral(*step->keys[i]);
-      if (key == "steps") CheckSteps(*step->values[i], id);
-      if (key != "type") continue;
-      const std::optional<std::string_view> name = StringLiteral(*step->values[i]);
-      const NodeType* type = name ? FindNodeType(*name) : nullptr;
-      if (type == nullptr || !type->restricted) continue;
-      AddOwnError(out(), errors::kPolicyNodeRestricted, step->values[i]->span,
-                  NodePolicyRefusal(*type, id), "use a node that needs no host access");
-    }
+    if (const auto* step = IsA<python::Dict>(element)) CheckStep(*step, id);
   }
+}
+
+void Interpreter::CheckStep(const python::Dict& step, std::string_view id) {
+  bool typed = false;
+  for (std::size_t i = 0; i < step.keys.size(); ++i) {
+    const std::optional<std::string_view> key =
+        step.keys[i] == nullptr ? std::nullopt : StringLiteral(*step.keys[i]);
+    if (key == "steps") CheckSteps(*step.values[i], id);
+    if (key != "type") continue;
+    typed = true;
+    CheckStepType(StringLiteral(*step.values[i]).value_or(""), step.values[i]->span, id);
+  }
+  if (!typed) CheckStepType("", step.span, id);
+}
+
+void Interpreter::CheckStepType(std::string_view name, SourceSpan span, std::string_view id) {
+  if (const std::string fault = StepTypeFault(name); !fault.empty()) {
+    AddWarning(out(), errors::kConfigUnknownStepType, span,
+               fmt::format("node '{}': {}; such a workflow cannot be run", id, fault),
+               StepTypeHint(name));
+  }
+  const NodeType* type = FindNodeType(name);
+  if (type == nullptr || !type->restricted || !session_.options.enforce_node_policy) return;
+  AddOwnError(out(), errors::kPolicyNodeRestricted, span, NodePolicyRefusal(*type, id),
+              "use a node that needs no host access");
 }
 
 void Interpreter::NoteStatePaths(const python::Expr& expr, GraphDraft& graph) {

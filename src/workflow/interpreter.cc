@@ -180,6 +180,7 @@ void Interpreter::AppendEdge(GraphDraft& graph, Edge edge, SourceSpan span, Sour
   WarnEndpoints(edge.source, source, edge.target, target);
   graph.edges.push_back(std::move(edge));
   graph.spans.edges.push_back(span);
+  graph.spans.edge_names.push_back({source, target});
 }
 
 void Interpreter::WarnEndpoints(std::string_view source, SourceSpan source_span,
@@ -255,7 +256,8 @@ void Interpreter::AddConditionalEdges(const python::Call& call, GraphDraft& grap
   ConditionalEdge edge;
   std::optional<std::string> source =
       Text(*call.args[0], "conditional edge source", errors::kWorkflowConditionalEdgeForm);
-  const bool config_ok = ReadConditionalConfig(*config, edge, graph);
+  ConditionalNames names{.source = call.args[0]->span, .targets = {}, .default_target = {}};
+  const bool config_ok = ReadConditionalConfig(*config, edge, names, graph);
   if (!source || !config_ok) {
     graph.edges_missing = true;
     return;
@@ -264,10 +266,11 @@ void Interpreter::AddConditionalEdges(const python::Call& call, GraphDraft& grap
   WarnEndpoints(edge.source, call.args[0]->span, {}, {});
   graph.conditional_edges.push_back(std::move(edge));
   graph.spans.conditional_edges.push_back(call.span);
+  graph.spans.conditional_names.push_back(std::move(names));
 }
 
 bool Interpreter::ReadConditionalConfig(const python::Dict& config, ConditionalEdge& edge,
-                                        GraphDraft& graph) {
+                                        ConditionalNames& names, GraphDraft& graph) {
   bool ok = true;
   std::unordered_set<std::string_view> seen;
   for (std::size_t i = 0; i < config.keys.size(); ++i) {
@@ -292,11 +295,13 @@ bool Interpreter::ReadConditionalConfig(const python::Dict& config, ConditionalE
       edge.path = std::move(path).value_or("");
     } else if (*key == "mapping") {
       edge.mapping.clear();
-      ok = ReadMapping(value, edge) && ok;
+      names.targets.clear();
+      ok = ReadMapping(value, edge, names) && ok;
     } else if (*key == "default") {
       edge.default_target.reset();
       if (IsNone(value)) continue;
       edge.default_target = Vertex(value);
+      names.default_target = value.span;
       if (edge.default_target) WarnEndpoints({}, {}, *edge.default_target, value.span);
       ok = ok && edge.default_target.has_value();
     } else {
@@ -320,7 +325,8 @@ bool Interpreter::ReadConditionalConfig(const python::Dict& config, ConditionalE
   return ok;
 }
 
-bool Interpreter::ReadMapping(const python::Expr& expr, ConditionalEdge& edge) {
+bool Interpreter::ReadMapping(const python::Expr& expr, ConditionalEdge& edge,
+                              ConditionalNames& names) {
   const auto* mapping = IsA<python::Dict>(&expr);
   if (mapping == nullptr) {
     AddError(out(), errors::kWorkflowConditionalEdgeForm, expr.span,
@@ -351,9 +357,11 @@ bool Interpreter::ReadMapping(const python::Expr& expr, ConditionalEdge& edge) {
     const auto [place, is_new] = places.try_emplace(*key, edge.mapping.size());
     if (is_new) {
       edge.mapping.emplace_back(*key, *std::move(target));
+      names.targets.push_back(mapping->values[i]->span);
       continue;
     }
     edge.mapping[place->second].second = *std::move(target);
+    names.targets[place->second] = mapping->values[i]->span;
     AddWarning(out(), errors::kWorkflowDuplicateKey, key_expr->span,
                fmt::format("key '{}' is given twice; the last target counts", *key),
                "remove one of them");

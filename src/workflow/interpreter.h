@@ -61,8 +61,9 @@ class Interpreter {
   void CallMethod(const python::Call& call);
   void AddEdge(const python::Call& call, GraphDraft& graph);
   void AddConditionalEdges(const python::Call& call, GraphDraft& graph);
-  bool ReadConditionalConfig(const python::Dict& config, ConditionalEdge& edge, GraphDraft& graph);
-  bool ReadMapping(const python::Expr& expr, ConditionalEdge& edge);
+  bool ReadConditionalConfig(const python::Dict& config, ConditionalEdge& edge,
+                             ConditionalNames& names, GraphDraft& graph);
+  bool ReadMapping(const python::Expr& expr, ConditionalEdge& edge, ConditionalNames& names);
   void SetEntryPoint(const python::Call& call, GraphDraft& graph);
   void SetFinishPoint(const python::Call& call, GraphDraft& graph);
   std::optional<std::string> PointArgument(const python::Call& call, std::string_view method);
@@ -102,6 +103,8 @@ class Interpreter {
                   json::Object& config, NodeDraft& node, GraphDraft& graph);
   void CheckName(const python::Keyword& keyword, const NodeArguments& arguments, bool& seen);
   void CheckSteps(const python::Expr& steps, std::string_view id);
+  void CheckStep(const python::Dict& step, std::string_view id);
+  void CheckStepType(std::string_view name, SourceSpan span, std::string_view id);
   void NoteStatePaths(const python::Expr& expr, GraphDraft& graph);
   bool Afford(std::size_t bytes, SourceSpan span);
 

@@ -56,13 +56,29 @@ struct ConditionalEdge {
   std::optional<std::string> default_target;
 };
 
+// Where the names in an edge stand; unknown for those that its statement does not write.
+struct EdgeNames {
+  SourceSpan source;
+  SourceSpan target;
+};
+struct ConditionalNames {
+  SourceSpan source;
+  std::vector<SourceSpan> targets;  // index by index with ConditionalEdge::mapping
+  SourceSpan default_target;
+};
+
 // Where the elements of a Graph stand in the author's file, index by index; empty vectors for an IR
 // that came as JSON.
 struct GraphSpans {
-  SourceSpan entrypoint;  // of the statement that sets it
+  SourceSpan entrypoint;  // of the name that sets it
+  // Of whole statements.
   std::vector<SourceSpan> nodes;
   std::vector<SourceSpan> edges;
   std::vector<SourceSpan> conditional_edges;
+  // Of names.
+  std::vector<SourceSpan> ids;
+  std::vector<EdgeNames> edge_names;
+  std::vector<ConditionalNames> conditional_names;
   // By node: line L of a code node's body is line bodies[i].line + L - 1 of the file. Unknown (or
   // the whole vector empty) where body and file do not run line by line, and for other nodes.
   std::vector<SourceSpan> bodies;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "errors/config.h"
 #include "errors/ir.h"
 #include "errors/policy.h"
 #include "workflow/body.h"
@@ -96,11 +97,21 @@ class TrustChecker {
       if (!step.is_object()) continue;
       const Place place{&list, {}, i};
       const json::Value* type = step.Find("type");
-      if (type != nullptr && type->is_string()) {
-        CheckPolicy(type->as_string(), id, {&place, "type", 0});
-      }
+      const bool named = type != nullptr && type->is_string();
+      CheckStepType(named ? std::string_view(type->as_string()) : "", id,
+                    named ? Place{&place, "type", 0} : place);
       CheckSteps(step.as_object(), id, place);
     }
+  }
+
+  void CheckStepType(std::string_view type, std::string_view id, const Place& place) {
+    if (const std::string fault = StepTypeFault(type); !fault.empty()) {
+      Report(errors::kConfigUnknownStepType, place,
+             "node '" + std::string(id) + "': " + fault + "; such a workflow cannot be run",
+             StepTypeHint(type));
+      out_.back().severity = Severity::kWarning;
+    }
+    CheckPolicy(type, id, place);
   }
 
   void CheckKey(const std::string& key, const Place& place) {

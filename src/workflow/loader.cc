@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/loader.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -35,7 +36,12 @@ LoadResult LoadIr(const json::Value& document, const CompileOptions& options) {
   }
   ValidateGraph(*graph, result.diagnostics);
   CheckTrust(*graph, options, result.diagnostics);
-  if (result.diagnostics.empty()) result.graph = std::move(graph);
+  if (options.strict) {
+    for (Diagnostic& each : result.diagnostics) each.severity = Severity::kError;
+  }
+  const bool refused = std::ranges::any_of(
+      result.diagnostics, [](const Diagnostic& each) { return each.severity == Severity::kError; });
+  if (!refused) result.graph = std::move(graph);
   LimitDiagnostics(result.diagnostics);
   return result;
 }

@@ -15,7 +15,7 @@
 namespace caisson::workflow {
 
 struct LoadResult {
-  std::shared_ptr<const Graph> graph;   // null when there are errors
+  std::shared_ptr<const Graph> graph;   // null when there are errors, not when there are warnings
   std::vector<Diagnostic> diagnostics;  // Diagnostic::path says where ("$.nodes[3].body")
 };
 

@@ -47,10 +47,26 @@ std::string_view Nearest(std::string_view name, std::span<const std::string_view
 // "did you mean 'SetVariableNode'?", or empty.
 std::string NodeTypeHint(std::string_view unknown);
 
+// Whether `text` holds what a run replaces by a value of the state.
+bool HasTemplate(std::string_view text);
+// What is wrong with `type`, which a step of a SubWorkflowNode names; empty when nothing is, or
+// when a template gives the type. "" stands for a step without a type.
+std::string StepTypeFault(std::string_view type);
+std::string StepTypeHint(std::string_view type);
+
 // Warnings on `config` of a node of that type: fields that it does not have, values of another type
 // than the field's, values outside the field's constraints, required fields that are missing.
-// Templates, placeholders and IR markers pass for any type. `span` is where they point.
-void CheckConfig(const NodeType& type, const json::Object& config, SourceSpan span,
+// Templates, placeholders and IR markers pass for any type.
+struct ConfigSpans {
+  struct Field {
+    std::string_view name;
+    SourceSpan name_span;
+    SourceSpan value_span;
+  };
+  SourceSpan type;            // where the name of the node's type stands
+  std::vector<Field> fields;  // of a name that comes twice, the last counts
+};
+void CheckConfig(const NodeType& type, const json::Object& config, const ConfigSpans& spans,
                  std::string_view node_id, std::vector<Diagnostic>& out);
 
 // A model class of the peer's package that configs may refer to.

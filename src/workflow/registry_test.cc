@@ -15,7 +15,8 @@ namespace {
 std::vector<std::string> Warnings(std::string_view type, std::string_view config) {
   std::vector<Diagnostic> found;
   const auto value = json::Read(config);
-  CheckConfig(*FindNodeType(type), value->as_object(), {3, 1, 3, 9}, "n", found);
+  CheckConfig(*FindNodeType(type), value->as_object(), {.type = {3, 1, 3, 9}, .fields = {}}, "n",
+              found);
   std::vector<std::string> texts;
   for (const Diagnostic& each : found) {
     EXPECT_EQ(each.severity, Severity::kWarning);

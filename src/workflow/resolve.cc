@@ -76,6 +76,8 @@ class Resolver {
     graph->conditional_edges = std::move(draft.conditional_edges);
     graph->spans.edges = std::move(draft.spans.edges);
     graph->spans.conditional_edges = std::move(draft.spans.conditional_edges);
+    graph->spans.edge_names = std::move(draft.spans.edge_names);
+    graph->spans.conditional_names = std::move(draft.spans.conditional_names);
     if (!SetEntrypoint(draft, *graph)) complete = false;
     AddEdgeSizes(*graph, finished->size);
     WarnStatePaths(draft);
@@ -87,6 +89,7 @@ class Resolver {
 
   void AddNode(NodeDraft& draft, Graph& graph, FinishedGraph& finished) {
     graph.spans.nodes.push_back(draft.span);
+    graph.spans.ids.push_back(draft.id_span);
     graph.spans.bodies.push_back(draft.body_span);
     if (draft.subgraph != nullptr) {
       auto& node = std::get<SubgraphNode>(draft.node);
@@ -102,7 +105,7 @@ class Resolver {
     if (auto* builtin = std::get_if<BuiltinNode>(&draft.node)) {
       if (draft.tools) SetTools(draft, *builtin, finished);
       if (draft.type != nullptr) {
-        CheckConfig(*draft.type, builtin->config, draft.span, builtin->id, out());
+        CheckConfig(*draft.type, builtin->config, draft.config_spans, builtin->id, out());
       }
     }
     finished.size.nodes += 1;
@@ -143,7 +146,7 @@ class Resolver {
     for (std::size_t i = 0; i < graph.edges.size(); ++i) {
       if (graph.edges[i].source != kStart) continue;
       graph.entrypoint = graph.edges[i].target;
-      graph.spans.entrypoint = graph.spans.edges[i];
+      graph.spans.entrypoint = graph.spans.edge_names[i].target;
       return true;
     }
     if (draft.entry_point) {

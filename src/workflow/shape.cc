@@ -72,8 +72,8 @@ class Shape {
     branch_target_[*target] = true;
   }
 
-  SourceSpan NodeSpan(std::uint32_t node) const {
-    return node < graph_.spans.nodes.size() ? graph_.spans.nodes[node] : SourceSpan{};
+  SourceSpan IdSpan(std::uint32_t node) const {
+    return node < graph_.spans.ids.size() ? graph_.spans.ids[node] : SourceSpan{};
   }
   const std::string& Id(std::uint32_t node) const { return NodeId(graph_.nodes[node]); }
 
@@ -81,7 +81,7 @@ class Shape {
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       const std::size_t place = Id(i).find_first_of(":|");
       if (place == std::string::npos) continue;
-      AddWarning(out_, errors::kWorkflowReservedIdCharacter, NodeSpan(i),
+      AddWarning(out_, errors::kWorkflowReservedIdCharacter, IdSpan(i),
                  fmt::format("'{}' is reserved and may not stand in the node id '{}'; such a "
                              "workflow cannot be built",
                              Id(i)[place], Id(i)),
@@ -93,8 +93,8 @@ class Shape {
     std::unordered_map<std::string_view, SourceSpan> seen;
     for (std::size_t i = 0; i < graph_.conditional_edges.size(); ++i) {
       const std::string& source = graph_.conditional_edges[i].source;
-      const SourceSpan span = i < graph_.spans.conditional_edges.size()
-                                  ? graph_.spans.conditional_edges[i]
+      const SourceSpan span = i < graph_.spans.conditional_names.size()
+                                  ? graph_.spans.conditional_names[i].source
                                   : SourceSpan{};
       const auto [first, is_new] = seen.try_emplace(source, span);
       if (is_new) continue;
@@ -126,7 +126,7 @@ class Shape {
     }
     for (std::uint32_t i = 0; i < reached.size(); ++i) {
       if (reached[i]) continue;
-      AddWarning(out_, errors::kWorkflowUnreachableNode, NodeSpan(i),
+      AddWarning(out_, errors::kWorkflowUnreachableNode, IdSpan(i),
                  fmt::format("no path leads to node '{}', so it never runs", Id(i)),
                  "add an edge that leads to it, or remove it");
     }
@@ -188,7 +188,7 @@ class Shape {
     const auto name = [this](const Place& place) {
       return place.source == kNoRoot ? std::string("START") : fmt::format("'{}'", Id(place.source));
     };
-    AddWarning(out_, errors::kWorkflowUnevenJoin, NodeSpan(node),
+    AddWarning(out_, errors::kWorkflowUnevenJoin, IdSpan(node),
                fmt::format("node '{}' runs more than once: the branches that meet in it, by {} and "
                            "by {}, have different lengths",
                            Id(node), name(one), name(other)),

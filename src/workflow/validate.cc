@@ -61,14 +61,16 @@ class Validator {
  public:
   Validator(const ValidateHints& hints, std::vector<Diagnostic>& out) : hints_(hints), out_(out) {}
 
-  void Validate(const Graph& graph, const std::string& path, int depth, SourceSpan holder) {
+  // `path` is the graph's as the peer names it, `place` its JSON path.
+  void Validate(const Graph& graph, const std::string& path, const std::string& place, int depth,
+                SourceSpan holder) {
     if (depth > kMaxGraphDepth) {
-      Report(errors::kIrTooDeep, holder, path,
+      Report(errors::kIrTooDeep, holder, path, place,
              path + " nesting depth exceeds the maximum of " + std::to_string(kMaxGraphDepth),
              "put the inner nodes into fewer graphs");
       return;
     }
-    const Scope scope{graph, path, holder, !hints_.incomplete.contains(&graph)};
+    const Scope scope{graph, path, place, holder, !hints_.incomplete.contains(&graph)};
     const Ids ids = ValidateNodes(scope);
     ValidateEntrypoint(scope, ids);
     ValidateEdges(scope, ids);
@@ -76,10 +78,12 @@ class Validator {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const SourceSpan span = SpanAt(graph.spans.nodes, i, holder);
       if (const auto* builtin = std::get_if<BuiltinNode>(&graph.nodes[i])) {
-        const ConfigScope config{path + " node " + Quoted(builtin->id) + " config", depth, span};
+        const ConfigScope config{path + " node " + Quoted(builtin->id) + " config",
+                                 place + ".nodes[" + std::to_string(i) + "].config", depth, span};
         ValidateMembers(builtin->config, nullptr, config);
       } else if (const auto* nested = std::get_if<SubgraphNode>(&graph.nodes[i])) {
-        Validate(*nested->graph, path + " subgraph " + Quoted(nested->id), depth + 1, span);
+        Validate(*nested->graph, path + " subgraph " + Quoted(nested->id),
+                 place + ".nodes[" + std::to_string(i) + "].graph", depth + 1, span);
       }
     }
   }
@@ -88,11 +92,13 @@ class Validator {
   struct Scope {
     const Graph& graph;
     const std::string& path;
+    const std::string& place;
     SourceSpan holder;
     bool complete;
   };
   struct ConfigScope {
     std::string path;
+    std::string place;
     int depth;
     SourceSpan span;
   };
@@ -102,13 +108,30 @@ class Validator {
     return index < spans.size() && spans[index].known() ? spans[index] : holder;
   }
 
-  void Report(ErrorCode code, SourceSpan span, const std::string& path, std::string message,
-              std::string hint) {
+  static SourceSpan OrElse(SourceSpan span, SourceSpan statement) {
+    return span.known() ? span : statement;
+  }
+  template <typename Names>
+  static Names NamesAt(const std::vector<Names>& names, std::size_t index) {
+    return index < names.size() ? names[index] : Names{};
+  }
+
+  // Without a place in a source, the JSON path says where.
+  void Report(ErrorCode code, SourceSpan span, const std::string& path, const std::string& place,
+              std::string message, std::string hint) {
     out_.push_back({.code = code,
                     .span = span,
                     .message = std::move(message),
                     .hint = std::move(hint),
-                    .path = path});
+                    .path = span.known() ? path : place});
+  }
+  void Report(ErrorCode code, SourceSpan span, const Scope& scope, const std::string& member,
+              std::string message, std::string hint) {
+    Report(code, span, scope.path, scope.place + member, std::move(message), std::move(hint));
+  }
+
+  static std::string Item(const char* list, std::size_t index, const std::string& member = "") {
+    return "." + std::string(list) + "[" + std::to_string(index) + "]" + member;
   }
 
   // The ids that are good; the peer stops at the first that is not.
@@ -116,30 +139,35 @@ class Validator {
     Ids ids;
     ids.reserve(scope.graph.nodes.size());
     for (std::size_t i = 0; i < scope.graph.nodes.size(); ++i) {
-      ValidateNode(scope, scope.graph.nodes[i], SpanAt(scope.graph.spans.nodes, i, scope.holder),
-                   ids);
+      const SourceSpan statement = SpanAt(scope.graph.spans.nodes, i, scope.holder);
+      ValidateNode(scope, i, SpanAt(scope.graph.spans.ids, i, statement), ids);
     }
     return ids;
   }
 
-  void ValidateNode(const Scope& scope, const Node& node, SourceSpan span, Ids& ids) {
+  void ValidateNode(const Scope& scope, std::size_t index, SourceSpan span, Ids& ids) {
+    const Node& node = scope.graph.nodes[index];
     const std::string& id = NodeId(node);
+    const auto report = [&](ErrorCode code, const char* member, std::string message,
+                            std::string hint) {
+      Report(code, span, scope, Item("nodes", index, member), std::move(message), std::move(hint));
+    };
     if (IsBlank(id)) {
-      Report(errors::kIrNodeId, span, scope.path,
+      report(errors::kIrNodeId, ".id",
              scope.path + " node id must be a non-empty string: " + SpecRepr(node),
              "give the node a name");
     } else if (ids.contains(id)) {
-      Report(errors::kIrDuplicateId, span, scope.path,
-             "Duplicate node id " + Quoted(id) + " in " + scope.path, "rename one of the two");
+      report(errors::kIrDuplicateId, ".id", "Duplicate node id " + Quoted(id) + " in " + scope.path,
+             "rename one of the two");
     } else if (IsSentinel(id)) {
-      Report(errors::kIrNodeId, span, scope.path,
+      report(errors::kIrNodeId, ".id",
              scope.path + " node id " + Quoted(id) + " collides with a reserved sentinel",
              "rename the node");
     }
     ids.insert(id);
     const auto* builtin = std::get_if<BuiltinNode>(&node);
     if (builtin == nullptr || FindNodeType(builtin->type) != nullptr) return;
-    Report(errors::kIrUnknownType, span, scope.path,
+    report(errors::kIrUnknownType, ".type",
            "Unknown built-in node type " + Quoted(builtin->type) + " for " + scope.path + " node " +
                Quoted(id),
            NodeTypeHint(builtin->type));
@@ -150,12 +178,12 @@ class Validator {
     if (!scope.complete || ids.contains(graph.entrypoint)) return;
     const SourceSpan span = graph.spans.entrypoint.known() ? graph.spans.entrypoint : scope.holder;
     if (graph.entrypoint.empty()) {
-      Report(errors::kIrEntrypoint, span, scope.path,
+      Report(errors::kIrEntrypoint, span, scope, ".entrypoint",
              scope.path + " entrypoint must be a non-empty node id", "name the node to start with");
       return;
     }
     Report(
-        errors::kIrEntrypoint, span, scope.path,
+        errors::kIrEntrypoint, span, scope, ".entrypoint",
         scope.path + " entrypoint " + Quoted(graph.entrypoint) + " does not reference a known node",
         IdHint(graph.entrypoint, ids));
   }
@@ -177,9 +205,9 @@ class Validator {
     return "add a node of that id, or name one that exists";
   }
 
-  void ReportUnknown(const Scope& scope, SourceSpan span, std::string message,
-                     std::string_view vertex, const Ids& ids) {
-    Report(errors::kIrUnknownNode, span, scope.path, scope.path + std::move(message),
+  void ReportUnknown(const Scope& scope, SourceSpan span, const std::string& member,
+                     std::string message, std::string_view vertex, const Ids& ids) {
+    Report(errors::kIrUnknownNode, span, scope, member, scope.path + std::move(message),
            IdHint(vertex, ids));
   }
 
@@ -189,13 +217,14 @@ class Validator {
     for (std::size_t i = 0; i < graph.edges.size(); ++i) {
       const Edge& edge = graph.edges[i];
       const SourceSpan span = SpanAt(graph.spans.edges, i, scope.holder);
+      const EdgeNames names = NamesAt(graph.spans.edge_names, i);
       if (!IsKnown(edge.source, ids)) {
-        ReportUnknown(scope, span,
+        ReportUnknown(scope, OrElse(names.source, span), Item("edges", i, ".source"),
                       " edge source " + Quoted(edge.source) + " references an unknown node",
                       edge.source, ids);
       }
       if (!IsKnown(edge.target, ids)) {
-        ReportUnknown(scope, span,
+        ReportUnknown(scope, OrElse(names.target, span), Item("edges", i, ".target"),
                       " edge target " + Quoted(edge.target) + " references an unknown node",
                       edge.target, ids);
       }
@@ -205,34 +234,39 @@ class Validator {
   void ValidateConditionalEdges(const Scope& scope, const Ids& ids) {
     const Graph& graph = scope.graph;
     for (std::size_t i = 0; i < graph.conditional_edges.size(); ++i) {
-      ValidateConditional(scope, graph.conditional_edges[i],
-                          SpanAt(graph.spans.conditional_edges, i, scope.holder), ids);
+      ValidateConditional(scope, i, SpanAt(graph.spans.conditional_edges, i, scope.holder),
+                          NamesAt(graph.spans.conditional_names, i), ids);
     }
   }
 
-  void ValidateConditional(const Scope& scope, const ConditionalEdge& edge, SourceSpan span,
-                           const Ids& ids) {
+  void ValidateConditional(const Scope& scope, std::size_t index, SourceSpan span,
+                           const ConditionalNames& names, const Ids& ids) {
+    const ConditionalEdge& edge = scope.graph.conditional_edges[index];
+    const auto place = [&](const std::string& member) {
+      return Item("conditional_edges", index, member);
+    };
     if (scope.complete && !ids.contains(edge.source)) {
       ReportUnknown(
-          scope, span,
+          scope, OrElse(names.source, span), place(".source"),
           " conditional edge source " + Quoted(edge.source) + " references an unknown node",
           edge.source, ids);
     }
     const std::string from = " conditional edge from " + Quoted(edge.source);
     if (edge.mapping.empty()) {
-      Report(errors::kIrEmptyMapping, span, scope.path,
+      Report(errors::kIrEmptyMapping, span, scope, place(".mapping"),
              scope.path + from + " requires a non-empty mapping",
              "map at least one value to a node, or use add_edge");
     }
     if (!scope.complete) return;
-    for (const auto& [value, target] : edge.mapping) {
+    for (std::size_t i = 0; i < edge.mapping.size(); ++i) {
+      const auto& [value, target] = edge.mapping[i];
       if (IsKnown(target, ids)) continue;
-      ReportUnknown(scope, span,
+      ReportUnknown(scope, SpanAt(names.targets, i, span), place(".mapping." + value),
                     from + " maps " + Quoted(value) + " to unknown target " + Quoted(target),
                     target, ids);
     }
     if (edge.default_target && !IsKnown(*edge.default_target, ids)) {
-      ReportUnknown(scope, span,
+      ReportUnknown(scope, OrElse(names.default_target, span), place(".default"),
                     from + " has an unknown default target " + Quoted(*edge.default_target),
                     *edge.default_target, ids);
     }
@@ -264,29 +298,30 @@ class Validator {
   }
 
   void ValidateTool(const json::Object& marker, const ConfigStep* way, const ConfigScope& scope) {
-    std::string path = scope.path;
-    AppendSteps(way, path);
-    path += " workflow tool";
+    std::string steps;
+    AppendSteps(way, steps);
+    const std::string path = scope.path + steps + " workflow tool";
+    const std::string place = scope.place + steps + ".graph";
     const json::Value* document = marker.Find("graph");
     if (document == nullptr || !document->is_object()) {
-      Report(errors::kIrTool, scope.span, path, path + " requires a nested graph IR mapping",
+      Report(errors::kIrTool, scope.span, path, place, path + " requires a nested graph IR mapping",
              "compile the source again");
       return;
     }
     const auto known = hints_.tool_graphs.find(&document->as_object());
     if (known != hints_.tool_graphs.end()) {
-      return Validate(*known->second, path, scope.depth + 1, scope.span);
+      return Validate(*known->second, path, place, scope.depth + 1, scope.span);
     }
     if (scope.depth + 1 > kMaxGraphDepth) {
-      return Validate(Graph{}, path, scope.depth + 1, scope.span);
+      return Validate(Graph{}, path, place, scope.depth + 1, scope.span);
     }
     const std::size_t before = out_.size();
-    const std::shared_ptr<const Graph> graph = ReadGraphForm(*document, "$", out_);
+    const std::shared_ptr<const Graph> graph = ReadGraphForm(*document, place, out_);
     for (std::size_t i = before; i < out_.size(); ++i) {
       out_[i].span = scope.span;
-      out_[i].path = path;
+      if (scope.span.known()) out_[i].path = path;
     }
-    if (graph != nullptr) Validate(*graph, path, scope.depth + 1, scope.span);
+    if (graph != nullptr) Validate(*graph, path, place, scope.depth + 1, scope.span);
   }
 
   const ValidateHints& hints_;
@@ -296,7 +331,7 @@ class Validator {
 }  // namespace
 
 void ValidateGraph(const Graph& graph, std::vector<Diagnostic>& out, const ValidateHints& hints) {
-  Validator(hints, out).Validate(graph, "IR", 0, {});
+  Validator(hints, out).Validate(graph, "IR", "$", 0, {});
 }
 
 }  // namespace caisson::workflow

@@ -24,8 +24,9 @@ struct ValidateHints {
   std::unordered_map<const json::Object*, std::shared_ptr<const Graph>> tool_graphs;
 };
 
-// Diagnostic::path names the graph ("IR subgraph 'x'"); Diagnostic::span is the span of the node or
-// edge that caused it where the graph has spans, else that of the node that holds the graph.
+// Diagnostic::span is the span of the name in a node or edge that caused it where the graph has
+// spans, else that of the node that holds the graph. Diagnostic::path names the graph ("IR subgraph
+// 'x'") where there is a span, else the JSON path ("$.edges[2].source").
 // Graphs of workflow tools must have been written by ToJson or have passed LoadIr's form checks;
 // one that has not is reported as malformed.
 void ValidateGraph(const Graph& graph, std::vector<Diagnostic>& out,
