@@ -68,13 +68,16 @@ Result<json::Value> Project(RunContext& context, const std::string& id, std::str
 
 Result<json::Value> Injected(RunContext& context, const PlannedNode& node,
                              const nodes::State& state) {
-  const Scope scope{state, nullptr, node.id, &context.warn};
+  std::size_t text_made = 0;
+  const Scope scope{state, nullptr, node.id, &context.warn, &text_made};
   json::Object self;
   for (const auto& [field, value] : node.code.injected) {
     CAISSON_ASSIGN(json::Value resolved, value.Resolve(scope));
     self.Set(field, std::move(resolved));
   }
-  return Project(context, node.id, "configurable", Policy::kRaise, std::move(self));
+  json::Value all(std::move(self));
+  CAISSON_TRY(CheckBounds(all));
+  return Project(context, node.id, "configurable", Policy::kRaise, std::move(all));
 }
 
 Result<isolate::Job> MakeJob(RunContext& context, const PlannedNode& node,

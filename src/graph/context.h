@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/budget.h"
 #include "graph/events.h"
 #include "graph/interrupt.h"
 #include "graph/messages.h"
@@ -57,6 +58,7 @@ struct RunContext {
   Interrupt interrupt;
   Emitter emitter;
   Pool pool;
+  Budget budget;
   IdMaker new_id;
   json::Value guest_config;  // the configurable values that guests may see, an object
   std::string runtime_name;  // for metrics
@@ -75,6 +77,7 @@ struct Place {
 
 struct VisitResult {
   Update update;
+  std::size_t weight;                      // of the update, taken from the run's budget
   std::optional<NodeIndex> branch_target;  // where its conditional edge leads
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "errors/config.h"
 #include "errors/graph.h"
 #include "workflow/registry.h"
 
@@ -25,7 +26,8 @@ class Finder {
         for (const auto& [key, value] : builtin->config) {
           Config(value, Within(place, "node '" + builtin->id + "' " + key), depth);
         }
-        Steps(builtin->type, builtin->config, Within(place, "node '" + builtin->id + "'"), depth);
+        Steps(builtin->type, builtin->config, Within(place, "node '" + builtin->id + "'"), span,
+              depth);
       } else if (const auto* sub = std::get_if<workflow::SubgraphNode>(&graph.nodes[i])) {
         if (sub->graph != nullptr) {
           Graph(*sub->graph, Within(place, "subgraph '" + sub->id + "'"), depth + 1);
@@ -34,18 +36,16 @@ class Finder {
     }
   }
 
-  Result<void> Finish() {
-    if (count_ == 0) return {};
-    std::string message = "these nodes cannot run here yet, since their types are not native: ";
-    message += named_;
-    if (count_ > kMaxNamed) message += " and " + std::to_string(count_ - kMaxNamed) + " more";
-    message += ". Native types are ";
-    const char* separator = "";
-    for (const nodes::NodeType* type : table_.types()) {
-      message += separator + std::string(type->name);
-      separator = ", ";
+  Result<void> Finish() const {
+    if (missing_.count != 0) {
+      return Fail(
+          Status{.code = errors::kConfigUnknownStepType,
+                 .message = "these steps have no type that exists: " + missing_.Text() + ".",
+                 .span = missing_.first,
+                 .details = foreign_.count != 0 ? NotNative() : ""});
     }
-    return Fail(errors::kGraphNotNative, message + ".", first_);
+    if (foreign_.count == 0) return {};
+    return Fail(errors::kGraphNotNative, NotNative(), foreign_.first);
   }
 
  private:
@@ -53,16 +53,43 @@ class Finder {
     return outer.empty() ? inner : outer + ", " + inner;
   }
 
+  // Nodes of one kind, in words.
+  struct List {
+    std::size_t count = 0;
+    std::string named;
+    SourceSpan first;
+
+    void Add(const std::string& type, const std::string& node, const std::string& place,
+             SourceSpan span) {
+      if (count == 0) first = span;
+      if (++count > kMaxNamed) return;
+      if (!named.empty()) named += "; ";
+      named += type + " (" + node;
+      if (!place.empty()) named += " in " + place;
+      if (span.known()) named += ", line " + std::to_string(span.line);
+      named += ")";
+    }
+    std::string Text() const {
+      return count <= kMaxNamed ? named
+                                : named + " and " + std::to_string(count - kMaxNamed) + " more";
+    }
+  };
+
+  std::string NotNative() const {
+    std::string message =
+        "these nodes cannot run here yet, since their types are not native: " + foreign_.Text() +
+        ". Native types are ";
+    const char* separator = "";
+    for (const nodes::NodeType* type : table_.types()) {
+      message += separator + std::string(type->name);
+      separator = ", ";
+    }
+    return message + ".";
+  }
+
   void Type(const std::string& type, const std::string& node, const std::string& place,
             SourceSpan span) {
-    if (table_.Find(type) != nullptr) return;
-    if (count_ == 0) first_ = span;
-    if (++count_ > kMaxNamed) return;
-    if (!named_.empty()) named_ += "; ";
-    named_ += type + " (" + node;
-    if (!place.empty()) named_ += " in " + place;
-    if (span.known()) named_ += ", line " + std::to_string(span.line);
-    named_ += ")";
+    if (table_.Find(type) == nullptr) foreign_.Add(type, node, place, span);
   }
 
   // Graphs of workflow tools, which stand in configurations as JSON.
@@ -99,33 +126,35 @@ class Finder {
         const json::Value* config = node.Find("config");
         if (config == nullptr || !config->is_object()) continue;
         Config(*config, Within(place, "node '" + id + "'"), depth);
-        Steps(type, config->as_object(), Within(place, "node '" + id + "'"), depth);
+        Steps(type, config->as_object(), Within(place, "node '" + id + "'"), {}, depth);
       } else if (kind == "subgraph" && node.Find("graph") != nullptr) {
         JsonGraph(*node.Find("graph"), Within(place, "subgraph '" + id + "'"), depth + 1);
       }
     }
   }
 
-  // Steps with a type that does not exist at all fail when they run, as in the peer.
+  // A step whose type is a template, or that is one as a whole, is known only when it runs.
   void Steps(const std::string& type, const json::Object& config, const std::string& place,
-             int depth) {
+             SourceSpan span, int depth) {
     const json::Value* steps = type == "SubWorkflowNode" ? config.Find("steps") : nullptr;
     if (steps == nullptr || !steps->is_array()) return;
     std::size_t index = 0;
     for (const json::Value& step : steps->as_array()) {
       const std::string where = "step " + std::to_string(++index);
+      if (!step.is_object()) continue;
       const std::string step_type = Text(step, "type");
-      if (workflow::FindNodeType(step_type) != nullptr) Type(step_type, where, place, {});
-      if (step.is_object()) {
-        Steps(step_type, step.as_object(), Within(place, where), depth);
+      if (!workflow::StepTypeFault(step_type).empty()) {
+        missing_.Add(step_type.empty() ? "no type" : "'" + step_type + "'", where, place, span);
+      } else if (!workflow::HasTemplate(step_type)) {
+        Type(step_type, where, place, span);
       }
+      Steps(step_type, step.as_object(), Within(place, where), span, depth);
     }
   }
 
   const nodes::Table& table_;
-  std::size_t count_ = 0;
-  std::string named_;
-  SourceSpan first_;
+  List foreign_;  // types that exist, but are not native
+  List missing_;  // steps whose type does not exist
 };
 
 }  // namespace

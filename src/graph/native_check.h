@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds every node that cannot run here because its type is not native yet: in the graph, its
-// subgraphs, the graphs of its workflow tools and the steps of its SubWorkflowNodes.
+// Finds every node that cannot run here, because its type is not native yet or, for a step of a
+// SubWorkflowNode, does not exist at all: in the graph, its subgraphs, the graphs of its workflow
+// tools and the steps of its SubWorkflowNodes.
 #pragma once
 
 #include "base/status.h"
@@ -9,7 +10,8 @@
 
 namespace caisson::graph {
 
-// Fails with graph.not_native; the message names each such node with its type, id, line and place.
+// Fails with config.unknown_step_type or graph.not_native; the message names each such node with
+// its type, id, line and place.
 Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table);
 
 }  // namespace caisson::graph

@@ -10,8 +10,8 @@ namespace caisson::graph {
 namespace {
 
 Scope ScopeOf(RunContext& context, CredentialResolver* credentials, std::string_view name,
-              const nodes::State& state) {
-  return {state, credentials, name, &context.warn};
+              const nodes::State& state, std::size_t& text_made) {
+  return {state, credentials, name, &context.warn, &text_made};
 }
 
 class VisitHost final : public nodes::Host {
@@ -19,6 +19,10 @@ class VisitHost final : public nodes::Host {
   VisitHost(RunContext& context, const NativePart& native, const std::string& name,
             const nodes::State& state, const SecretKeeper& secrets)
       : context_(context), native_(native), name_(name), state_(state), secrets_(secrets) {}
+  // What its steps gave has gone, or is part of the node's own result and counted there.
+  ~VisitHost() override { context_.budget.Change(-static_cast<std::int64_t>(held_)); }
+  VisitHost(const VisitHost&) = delete;
+  VisitHost& operator=(const VisitHost&) = delete;
 
   Result<void> Sleep(std::chrono::nanoseconds duration) override {
     return context_.interrupt.Sleep(duration);
@@ -38,6 +42,7 @@ class VisitHost final : public nodes::Host {
   const std::string& name_;
   const nodes::State& state_;
   const SecretKeeper& secrets_;
+  std::size_t held_ = 0;  // the weight of what the steps gave
 };
 
 Result<const nodes::NodeType*> StepType(const RunContext& context, const json::Value& step) {
@@ -85,25 +90,24 @@ Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
 Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::State& state) {
   const Interrupt::Reason reason = context_.interrupt.Check();
   if (reason != Interrupt::Reason::kNone) return Fail(InterruptStatus(reason));
-  CAISSON_ASSIGN(const Template step, native_.steps.Item(index).Bind(ScopeOf(
-                                          context_, context_.services.credentials, name_, state_)));
+  std::size_t text_made = 0;
+  const Scope scope = ScopeOf(context_, context_.services.credentials, name_, state_, text_made);
+  CAISSON_ASSIGN(const Template step, native_.steps.Item(index).Bind(scope));
   CAISSON_ASSIGN(const nodes::NodeType* type, StepType(context_, step.raw()));
   nodes::StepResult result{StepName(step.raw()), {}};
   CAISSON_ASSIGN(const NativePart part, PlanStep(*type, step, result.name, index));
   CAISSON_ASSIGN(json::Value payload, RunNative(context_, part, result.name, state));
-  CAISSON_TRY(CheckBounds(payload));
+  CAISSON_ASSIGN(const std::size_t weight, CheckBounds(payload));
+  CAISSON_TRY(context_.budget.Take(weight));
+  held_ += weight;
   CAISSON_ASSIGN(const Update update, Promote(result.name, std::move(payload)));
   const json::Value* entry = update.Find(nodes::StateField::kNodeResults)->Find(result.name);
   if (entry != nullptr) result.payload = *entry;
   return result;
 }
 
-}  // namespace
-
-Result<json::Value> RunNative(RunContext& context, const NativePart& native,
-                              const std::string& name, const nodes::State& state) {
-  SecretKeeper secrets(context.services.credentials);
-  const Scope scope = ScopeOf(context, secrets.resolver(), name, state);
+// An array. Bounded here, and not only the result: a node may walk what it is given.
+Result<json::Value> ResolveFields(const NativePart& native, const Scope& scope) {
   json::Array fields;
   fields.reserve(native.fields.size());
   for (const Template& field : native.fields) {
@@ -114,8 +118,21 @@ Result<json::Value> RunNative(RunContext& context, const NativePart& native,
       fields.push_back(std::move(value));
     }
   }
+  json::Value all(std::move(fields));
+  CAISSON_TRY(CheckBounds(all));
+  return all;
+}
+
+}  // namespace
+
+Result<json::Value> RunNative(RunContext& context, const NativePart& native,
+                              const std::string& name, const nodes::State& state) {
+  SecretKeeper secrets(context.services.credentials);
+  std::size_t text_made = 0;
+  const Scope scope = ScopeOf(context, secrets.resolver(), name, state, text_made);
+  CAISSON_ASSIGN(const json::Value fields, ResolveFields(native, scope));
   VisitHost host(context, native, name, state, secrets);
-  Result<json::Value> result = native.type->run({name, fields, state, host});
+  Result<json::Value> result = native.type->run({name, fields.as_array(), state, host});
   if (result) return secrets.Redact(*std::move(result));
   Status failure = std::move(result).error();
   failure.message = secrets.Redact(std::move(failure.message));

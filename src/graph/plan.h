@@ -23,6 +23,7 @@ struct PlannedGraph;  // graph/planned.h
 class Plan {
  public:
   // Fails with
+  //   config.unknown_step_type  a step of a SubWorkflowNode whose type does not exist; likewise
   //   graph.not_native    types that exist but do not run here yet; the message names every such
   //   node graph.build         edges that cannot be built (START as a target, a second branch, ...)
   //   nodes.config        "Failed to construct node '<id>' of type '<T>': <what and where>"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "errors/config.h"
 #include "errors/graph.h"
 #include "errors/nodes.h"
 #include "graph/test_support.h"
@@ -57,7 +58,7 @@ TEST(Plan, names_every_node_that_is_not_native) {
        Sub("outer", std::move(inner)),
        Native("steps", "SubWorkflowNode",
               "{'steps': [{'type': 'NoOpTaskNode'},"
-              "{'type': 'RSSNode'}, {'type': 'Nope'}]}")}));
+              "{'type': 'RSSNode'}, {'type': '{{inputs.t}}'}]}")}));
   EXPECT_EQ(status.code, errors::kGraphNotNative);
   for (const char* expected :
        {"AgentNode (node 'agent')",
@@ -65,7 +66,29 @@ TEST(Plan, names_every_node_that_is_not_native) {
         "HttpRequestNode (node 'fetch' in subgraph 'outer')", "RSSNode (step 2 in node 'steps')"}) {
     EXPECT_NE(status.message.find(expected), std::string::npos) << status.message;
   }
-  EXPECT_EQ(status.message.find("Nope"), std::string::npos);
+  EXPECT_EQ(status.message.find("inputs.t"), std::string::npos) << "known only when it runs";
+}
+
+TEST(Plan, names_every_step_whose_type_does_not_exist) {
+  auto inner =
+      MakeGraph({Native("deep", "SubWorkflowNode",
+                        "{'steps': [{'type': 'SubWorkflowNode', 'steps': [{'type': ''}]}]}")});
+  const Status status = Refusal(MakeGraph(
+      {Native("tools", "AgentNode",
+              "{'workflow_tools': [{'__orcheo_ir_kind__': 'workflow_tool', 'name': 't', 'graph':"
+              "{'nodes': [{'kind': 'builtin', 'id': 'w', 'type': 'SubWorkflowNode', 'config':"
+              "{'steps': [{'type': 'Nil'}]}}]}}]}"),
+       Sub("outer", std::move(inner)),
+       Native("steps", "SubWorkflowNode",
+              "{'steps': [{'type': 'NoOpTaskNode'}, {'type': 'Nope'}, {'type': 5}, '{{inputs.s}}',"
+              "{'type': '{{inputs.t}}'}]}")}));
+  EXPECT_EQ(status.code, errors::kConfigUnknownStepType);
+  EXPECT_EQ(
+      status.message,
+      "these steps have no type that exists: 'Nil' (step 1 in node 'tools' workflow_tools, "
+      "tool 't', node 'w'); no type (step 1 in subgraph 'outer', node 'deep', step 1); 'Nope' "
+      "(step 2 in node 'steps'); no type (step 3 in node 'steps').");
+  EXPECT_NE(status.details.find("AgentNode (node 'tools')"), std::string::npos) << status.details;
 }
 
 TEST(Plan, refuses_a_configuration_with_every_fault_and_its_path) {

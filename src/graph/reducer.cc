@@ -49,6 +49,8 @@ constexpr std::size_t kValueCost = 64;
 
 class Bounds {
  public:
+  std::size_t weight() const { return weight_; }
+
   Result<void> Check(const json::Value& value, int depth) {
     if (depth > kMaxValueDepth) {
       return Fail(errors::kGraphTooDeep,
@@ -69,13 +71,17 @@ class Bounds {
 
  private:
   Result<void> Count(std::size_t bytes) {
-    bytes_ += bytes;
-    if (bytes_ <= kMaxValueBytes) return {};
+    weight_ += bytes;
+    if (weight_ <= kMaxValueBytes) return {};
     return Fail(errors::kGraphTooLarge,
                 "a value has more than " + std::to_string(kMaxValueBytes) + " bytes");
   }
-  std::size_t bytes_ = 0;
+  std::size_t weight_ = 0;
 };
+
+std::int64_t WeightOf(const json::Value* value) {
+  return value != nullptr ? static_cast<std::int64_t>(Weigh(*value)) : 0;
+}
 
 std::unexpected<WriteFault> Fault(const StepWrite& write, Status status) {
   return std::unexpected(WriteFault{write.node_id, std::move(status)});
@@ -121,28 +127,41 @@ std::expected<std::optional<json::Value>, WriteFault> ReduceMessages(
   return messages;
 }
 
-void MergeResults(nodes::State& state, const json::Value& entries) {
+// Both give by how much the state has become heavier.
+std::int64_t SetField(nodes::State& state, StateField field, const json::Value& value) {
+  const std::int64_t before = WeightOf(state.Find(field));
+  state.Set(field, value);
+  return WeightOf(&value) - before;
+}
+
+std::int64_t MergeResults(nodes::State& state, const json::Value& entries) {
   json::Value& results = state.Mutable(StateField::kNodeResults);
   if (!results.is_object()) results = json::Object();
   json::Object& object = results.mutable_object();
-  for (const auto& [key, value] : entries.as_object()) object.Set(key, value);
+  std::int64_t growth = 0;
+  for (const auto& [key, value] : entries.as_object()) {
+    const json::Value* before = object.Find(key);
+    if (before == nullptr) growth += static_cast<std::int64_t>(key.size());
+    growth += WeightOf(&value) - WeightOf(before);
+    object.Set(key, value);
+  }
+  return growth;
 }
 
-void Apply(nodes::State& state, std::span<const StepWrite> writes,
-           const std::optional<json::Value>& messages) {
+std::int64_t Apply(nodes::State& state, std::span<const StepWrite> writes,
+                   const std::optional<json::Value>& messages) {
+  std::int64_t growth = 0;
   for (const StepWrite& write : writes) {
     for (std::size_t i = 0; i < kStateFields; ++i) {
       const StateField field = FieldAt(i);
       const json::Value* value = write.update->Find(field);
       if (value == nullptr || field == StateField::kMessages) continue;
-      if (field == StateField::kNodeResults) {
-        MergeResults(state, *value);
-      } else {
-        state.Set(field, *value);
-      }
+      growth += field == StateField::kNodeResults ? MergeResults(state, *value)
+                                                  : SetField(state, field, *value);
     }
   }
-  if (messages) state.Set(StateField::kMessages, *messages);
+  if (messages) growth += SetField(state, StateField::kMessages, *messages);
+  return growth;
 }
 
 }  // namespace
@@ -170,18 +189,44 @@ Result<Update> Promote(const std::string& node_id, json::Value result) {
   return update;
 }
 
-Result<void> CheckBounds(const json::Value& value) { return Bounds().Check(value, 1); }
+std::size_t Weigh(const json::Value& value) {
+  std::size_t weight = kValueCost;
+  if (value.is_string()) {
+    weight += value.as_string().size();
+  } else if (value.is_array()) {
+    for (const json::Value& item : value.as_array()) weight += Weigh(item);
+  } else if (value.is_object()) {
+    for (const auto& [key, member] : value.as_object()) weight += key.size() + Weigh(member);
+  }
+  return weight;
+}
 
-std::expected<void, WriteFault> ApplyStep(nodes::State& state, std::span<const StepWrite> writes,
-                                          const IdMaker& new_id, Update* delta) {
+std::size_t Weigh(const Update& update) {
+  std::size_t weight = 0;
+  for (std::size_t i = 0; i < kStateFields; ++i) {
+    if (const json::Value* value = update.Find(FieldAt(i))) weight += Weigh(*value);
+  }
+  return weight;
+}
+
+Result<std::size_t> CheckBounds(const json::Value& value) {
+  Bounds bounds;
+  CAISSON_TRY(bounds.Check(value, 1));
+  return bounds.weight();
+}
+
+std::expected<std::int64_t, WriteFault> ApplyStep(nodes::State& state,
+                                                  std::span<const StepWrite> writes,
+                                                  const IdMaker& new_id, Update* delta) {
   if (writes.size() > 1) {
-    if (auto checked = CheckConflicts(writes); !checked) return checked;
+    if (auto checked = CheckConflicts(writes); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
   }
   auto messages = ReduceMessages(state, writes, new_id);
   if (!messages) return std::unexpected(std::move(messages).error());
-  Apply(state, writes, *messages);
   if (delta != nullptr) Apply(*delta, writes, *messages);
-  return {};
+  return Apply(state, writes, *messages);
 }
 
 }  // namespace caisson::graph

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,8 +16,7 @@
 
 namespace caisson::graph {
 
-// Values beyond these end the run: what is deeper or larger cannot be handed on safely. A value
-// that is referred to several times counts each time.
+// Values beyond these end the run: what is deeper or heavier cannot be handed on safely.
 inline constexpr int kMaxValueDepth = 600;
 inline constexpr std::size_t kMaxValueBytes = 256u << 20;
 
@@ -27,8 +27,13 @@ using Update = nodes::State;
 // the rest is the node's own entry. Fails with graph.node_failed when node_results is no object.
 Result<Update> Promote(const std::string& node_id, json::Value result);
 
-// Fails with graph.too_deep or graph.too_large.
-Result<void> CheckBounds(const json::Value& value);
+// About what a value costs: its text, and 64 bytes for each value in it. What is referred to
+// several times counts each time.
+std::size_t Weigh(const json::Value& value);
+std::size_t Weigh(const Update& update);
+
+// Gives the value's weight; fails with graph.too_deep or graph.too_large.
+Result<std::size_t> CheckBounds(const json::Value& value);
 
 // One writer's update within a step.
 struct StepWrite {
@@ -42,10 +47,11 @@ struct WriteFault {
   Status status;
 };
 
-// Applies the updates of one step, in that order; all or nothing. Fails with graph.conflict or
-// graph.message. When `delta` is given, what was written is added to it as well (its messages are
-// the state's whole list).
-std::expected<void, WriteFault> ApplyStep(nodes::State& state, std::span<const StepWrite> writes,
-                                          const IdMaker& new_id, Update* delta);
+// Applies the updates of one step, in that order; all or nothing. Gives by how much the state has
+// become heavier. Fails with graph.conflict or graph.message. When `delta` is given, what was
+// written is added to it as well (its messages are the state's whole list).
+std::expected<std::int64_t, WriteFault> ApplyStep(nodes::State& state,
+                                                  std::span<const StepWrite> writes,
+                                                  const IdMaker& new_id, Update* delta);
 
 }  // namespace caisson::graph

@@ -151,6 +151,7 @@ RunContext::RunContext(const Plan& plan, const RunConfig& run_config, const Serv
       interrupt(run_services.stop, DeadlineOf(run_config)),
       emitter(run_services.events, run_id),
       pool(static_cast<std::size_t>(run_config.max_concurrency.value_or(kMaxConcurrency))),
+      budget(run_config.state_bytes),
       new_id(run_services.new_message_id ? run_services.new_message_id : RandomUuid),
       guest_config(GuestConfig(run_config, run_id)),
       runtime_name(RuntimeName(plan, run_services)) {
@@ -177,8 +178,11 @@ Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& con
                       const Services& services) {
   CAISSON_TRY(CheckStart(plan, inputs, config, services));
   RunContext context(plan, config, services, config.run_id.empty() ? RandomUuid() : config.run_id);
-  EmitStart(context, inputs);
   nodes::State state = InitialState(std::move(inputs), config, context.run_id);
+  if (auto taken = context.budget.Take(Weigh(state)); !taken) {
+    return Fail(taken.error().code, "the run's inputs and configuration: " + taken.error().message);
+  }
+  EmitStart(context, *state.Find(StateField::kInputs));
   RunResult result;
   result.run_id = context.run_id;
   auto ran = RunGraph(context, plan.root(), "", state, result.steps, nullptr);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,7 @@ namespace caisson::graph {
 inline constexpr int kDefaultRecursionLimit = 10007;
 inline constexpr int kMaxRecursionLimit = 250;
 inline constexpr int kMaxConcurrency = 32;
+inline constexpr std::size_t kDefaultStateBytes = 256u << 20;
 
 // What happens to a value that has no JSON form on its way into a code node.
 enum class Policy : std::uint8_t { kDrop, kRaise };
@@ -44,6 +46,7 @@ struct RunConfig {
   // Not part of the peer's configuration:
   Policy policy = Policy::kDrop;
   isolate::Limits limits;                            // of each call of a code node
+  std::size_t state_bytes = kDefaultStateBytes;      // of the whole state, see graph/budget.h
   std::optional<std::chrono::milliseconds> timeout;  // of the whole run
   std::string run_id;                                // configurable.thread_id; empty: a fresh UUID
   std::optional<std::string> workspace_id;
@@ -97,7 +100,8 @@ struct RunResult {
 };
 
 // `inputs` becomes the state's `inputs`; any JSON value is taken. A Status means that the run could
-// not start (graph.no_runtime, graph.config); what happens within it is part of the result.
+// not start (graph.no_runtime, graph.config, graph.state_too_large, graph.too_deep); what happens
+// within it is part of the result.
 Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& config,
                       const Services& services);
 

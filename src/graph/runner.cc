@@ -23,6 +23,10 @@ class Runner {
         delta_(delta),
         current_(graph.first_step),
         marks_(graph.nodes.size(), 0) {}
+  // What the graph's state has grown by is no longer held when the graph has ended.
+  ~Runner() { context_.budget.Change(-growth_); }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
   std::expected<void, Failure> Run() {
     const int limit = context_.config.recursion_limit.value_or(kDefaultRecursionLimit);
@@ -112,17 +116,38 @@ class Runner {
       writes_.push_back({graph_.nodes[current_[i]].id, &(*outcomes_[i])->update});
     }
     auto applied = ApplyStep(state_, writes_, context_.new_id, delta_);
-    if (applied) return {};
-    WriteFault& fault = applied.error();
+    if (!applied) return std::unexpected(WriteFailure(std::move(applied).error()));
+    return Settle(*applied);
+  }
+
+  // Counts what the state has become instead of what the nodes wrote. It may be more: messages get
+  // their full form only now.
+  std::expected<void, Failure> Settle(std::int64_t growth) {
+    std::size_t heaviest = 0;
+    for (std::size_t i = 0; i < current_.size(); ++i) {
+      context_.budget.Change(-static_cast<std::int64_t>((*outcomes_[i])->weight));
+      if ((*outcomes_[i])->weight > (*outcomes_[heaviest])->weight) heaviest = i;
+    }
+    auto taken = context_.budget.Take(growth > 0 ? static_cast<std::size_t>(growth) : 0);
+    if (!taken) {
+      return std::unexpected(WriteFailure({writes_[heaviest].node_id, std::move(taken).error()}));
+    }
+    if (growth < 0) context_.budget.Change(growth);
+    growth_ += growth;
+    return {};
+  }
+
+  Failure WriteFailure(WriteFault fault) {
     const auto node = std::ranges::lower_bound(graph_.nodes, fault.node_id, {}, &PlannedNode::id);
     Failure failure;
     failure.error.code = fault.status.code;
     failure.error.message = std::move(fault.status.message);
+    failure.error.hint = std::move(fault.status.details);
     failure.error.node_id = fault.node_id;
     failure.error.node_path = graph_path_.empty() ? node->id : graph_path_ + "/" + node->id;
     failure.error.span = node->span;
     context_.interrupt.Raise(Interrupt::Reason::kFailed);
-    return std::unexpected(std::move(failure));
+    return failure;
   }
 
   void FindNext() {
@@ -158,6 +183,7 @@ class Runner {
   nodes::State& state_;
   int& steps_;
   Update* delta_;
+  std::int64_t growth_ = 0;  // of the state's weight since the graph began
   std::vector<NodeIndex> current_;
   std::vector<NodeIndex> next_;
   std::vector<int> marks_;  // by node: the last step after which it was found to be next

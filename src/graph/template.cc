@@ -24,9 +24,13 @@ std::vector<std::string> SplitAtDots(std::string_view path) {
   return segments;
 }
 
-std::unexpected<Status> TooLong(std::string_view node_id) {
-  return Fail(errors::kTemplateTooLarge, "a template of node '" + std::string(node_id) +
-                                             "' yields more than " +
+// Adds `more` bytes to a text of `size`, and to what the visit has made.
+Result<void> CountText(const Scope& scope, std::size_t size, std::size_t more) {
+  std::size_t made = size + more;
+  if (scope.text_made != nullptr) made = *scope.text_made += more;
+  if (made <= kMaxTemplateText) return {};
+  return Fail(errors::kTemplateTooLarge, "the templates of node '" + std::string(scope.node_id) +
+                                             "' yield more than " +
                                              std::to_string(kMaxTemplateText) + " bytes of text");
 }
 
@@ -212,13 +216,13 @@ Result<json::Value> Template::Resolve(const Scope& scope) const {
   if (kind_ == Kind::kMixed) {
     std::string text;
     for (const Token& token : tokens_) {
-      if (token.type == Token::Type::kText) {
-        text += token.text;
-      } else {
-        CAISSON_ASSIGN(const auto replacement, ResolveText(token, scope));
-        text += replacement ? *replacement : token.text;
+      std::optional<std::string> replacement;
+      if (token.type != Token::Type::kText) {
+        CAISSON_ASSIGN(replacement, ResolveText(token, scope));
       }
-      if (text.size() > kMaxTemplateText) return TooLong(scope.node_id);
+      const std::string& part = replacement ? *replacement : token.text;
+      CAISSON_TRY(CountText(scope, text.size(), part.size()));
+      text += part;
     }
     return json::Value(std::move(text));
   }
@@ -256,8 +260,9 @@ Result<Template> Template::BindMixed(const Scope& scope) const {
     } else if (token.type == Token::Type::kPath) {
       CAISSON_ASSIGN(text, ResolveText(token, scope));
     }
-    raw += text ? *text : token.text;
-    if (raw.size() > kMaxTemplateText) return TooLong(scope.node_id);
+    const std::string& part = text ? *text : token.text;
+    CAISSON_TRY(CountText(scope, raw.size(), part.size()));
+    raw += part;
     open = open || !text;
     if (text) {
       bound.tokens_.emplace_back().text = *std::move(text);

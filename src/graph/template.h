@@ -18,7 +18,8 @@
 
 namespace caisson::graph {
 
-// Longer texts, as repeated templates make them, are refused.
+// More text, as repeated templates make it, is refused: of one template, and of all that share a
+// Scope::text_made.
 inline constexpr std::size_t kMaxTemplateText = 64u << 20;
 
 // What a template is resolved against.
@@ -28,6 +29,8 @@ struct Scope {
   std::string_view node_id;         // for messages
   // Told when a path leads nowhere; the placeholder's text then stays. May be null.
   const std::function<void(std::string_view message)>* warn;
+  // Bytes of text that the templates of one visit have made so far. May be null: not added up.
+  std::size_t* text_made = nullptr;
 };
 
 enum class Credentials : std::uint8_t {

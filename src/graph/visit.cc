@@ -106,7 +106,7 @@ class Visitor {
   std::expected<VisitResult, Failure> RunNode() {
     auto update = MakeUpdate();
     if (!update) return std::unexpected(std::move(update).error());
-    VisitResult result{*std::move(update), std::nullopt};
+    VisitResult result{*std::move(update), weight_, std::nullopt};
     if (node_.branch == nullptr) return result;
     auto target = FollowBranch(*node_.branch, state_, result.update, context_.new_id);
     if (!target) return std::unexpected(FromStatus(context_, std::move(target).error()));
@@ -118,12 +118,19 @@ class Visitor {
     if (node_.kind == PlannedNode::Kind::kSubgraph) return RunSubgraph();
     auto result = node_.kind == PlannedNode::Kind::kCode ? RunCodeNode() : RunNativeNode();
     if (!result) return std::unexpected(std::move(result).error());
-    if (auto bounds = CheckBounds(*result); !bounds) {
-      return std::unexpected(FromStatus(context_, std::move(bounds).error()));
-    }
+    const auto weight = CheckBounds(*result);
+    if (!weight) return std::unexpected(FromStatus(context_, weight.error()));
+    if (auto held = Hold(*weight + node_.id.size()); !held) return std::unexpected(held.error());
     auto update = Promote(node_.id, *std::move(result));
     if (!update) return std::unexpected(FromStatus(context_, std::move(update).error()));
     return *std::move(update);
+  }
+
+  std::expected<void, Failure> Hold(std::size_t weight) {
+    auto taken = context_.budget.Take(weight);
+    if (!taken) return std::unexpected(FromStatus(context_, std::move(taken).error()));
+    weight_ = weight;
+    return {};
   }
 
   std::expected<json::Value, Failure> RunNativeNode() {
@@ -156,6 +163,7 @@ class Visitor {
     int steps = 0;
     auto ran = RunGraph(context_, *node_.graph, PathOf(place_, node_), state, steps, &delta);
     if (!ran) return std::unexpected(std::move(ran).error());
+    if (auto held = Hold(Weigh(delta)); !held) return std::unexpected(held.error());
     return delta;
   }
 
@@ -164,6 +172,7 @@ class Visitor {
   const nodes::State& state_;
   const Place& place_;
   Clock::time_point start_;
+  std::size_t weight_ = 0;        // of the update
   std::optional<Ending> ending_;  // of a code node that failed
 };
 
