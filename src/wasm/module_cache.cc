@@ -93,19 +93,6 @@ std::unexpected<Status> NotPrepared(std::string_view why) {
 
 }  // namespace
 
-std::string DefaultCacheDir() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  if (const std::string own = variable("CAISSON_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) {
-    return xdg + "/caisson";
-  }
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/caisson";
-  return "";
-}
-
 Result<ModuleCache> ModuleCache::Open(const std::string& directory) {
   if (directory.empty()) {
     return Fail(errors::kWasmCache,

@@ -10,13 +10,11 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "wasm/cache_directory.h"
 #include "wasm/engine.h"
 #include "wasm/handles.h"
 
 namespace caisson::wasm {
-
-// $CAISSON_CACHE_DIR, else $XDG_CACHE_HOME/caisson, else ~/.cache/caisson; empty when none is set.
-std::string DefaultCacheDir();
 
 // A binary to compile, and a note that is kept beside the compiled code.
 struct ModuleSource {
