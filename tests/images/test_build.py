@@ -54,7 +54,7 @@ class Build(unittest.TestCase):
 
     def python(self, program):
         done = subprocess.run(["chroot", self.root, "/usr/bin/python3", "-I", "-c", program], capture_output=True,
-                              text=True, check=False, env={"PATH": "/usr/bin"})
+                              text=True, check=False, env={"PATH": "/usr/sbin:/usr/bin"})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
