@@ -49,6 +49,10 @@ struct ServeOptions {
   uint32_t leave_out;  // bits of jail::WallSet
   int32_t control;     // requests come in here; the zygote ends when it closes
   uint32_t may_execute;
+  // Stretches of memory that every script writes to, as pairs of address and length: a call copies
+  // them at one go before it has its script, and not page by page after.
+  const uint64_t* written;
+  uint32_t written_count;  // of pairs
 };
 
 }  // namespace caisson::isolate::native

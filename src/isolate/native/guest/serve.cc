@@ -147,6 +147,14 @@ bool Receive(int socket, Message& content, int* fds) {
   Exit(125);
 }
 
+void CopyWritten(const ServeOptions& options) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14; only quicker
+  for (uint32_t i = 0; i < options.written_count; ++i) {
+    const uint64_t* range = options.written + 2 * i;
+    if (Kernel(__NR_madvise, range[0], range[1], kPopulateWrite) != 0) return;
+  }
+}
+
 void Zygote::BecomeCall(int socket) const {
   Kernel(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   Kernel(__NR_setsid);
@@ -159,6 +167,7 @@ void Zygote::BecomeCall(int socket) const {
   }
   if (!LeftOut(options_, CallWall::kUtsNamespace)) Kernel(__NR_sethostname, "call", 4);
   waiting_call.socket = socket;
+  CopyWritten(options_);
   const Failure failure = PrepareNamespaces(options_, user_, group_, waiting_call.sizes);
   if (failure.error != 0) GiveUp(socket, failure);
 }
@@ -279,6 +288,13 @@ void Enter(const ServeOptions& options) {
 extern "C" [[gnu::visibility("default")]] int caisson_serve(
     const caisson::isolate::native::ServeOptions* options) {
   return caisson::isolate::native::Zygote(*options).Serve();
+}
+
+// A plain fork, for a rehearsal of trusted code.
+extern "C" [[gnu::visibility("default")]] long caisson_fork() {
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  return caisson::isolate::native::Kernel(__NR_clone3, &arguments, sizeof arguments);
 }
 
 extern "C" [[gnu::visibility("default")]] void caisson_enter(
