@@ -56,6 +56,12 @@ constexpr char kImagesFooter[] = R"(Examples:
   caisson images list
   sudo caisson images rm python-science)";
 
+constexpr char kBlockFooter[] = R"(Examples:
+  caisson block run script.py --documents docs.json
+  caisson block serve --socket /run/caisson/block.sock
+  caisson block check script.py
+  caisson block libraries)";
+
 constexpr char kCompletionsFooter[] = R"(Examples:
   source <(caisson completions bash)
   caisson completions zsh > ~/.zfunc/_caisson
@@ -107,6 +113,7 @@ class CommandLine {
     AddDescribe();
     AddDoctor();
     AddImages();
+    AddBlock();
     AddCompletions();
   }
 
@@ -368,6 +375,15 @@ class CommandLine {
         ->type_name("");
   }
 
+  void AddBlock() {
+    AddBlockActions(
+        Subcommand("block", "Run logic blocks: scripts on JSON documents", kBlockFooter),
+        [this](BlockArguments chosen) {
+          block_ = std::move(chosen);
+          chosen_ = &block_;
+        });
+  }
+
   void AddCompletions() {
     CLI::App* command =
         Subcommand("completions", "Print a completion script for a shell", kCompletionsFooter);
@@ -393,9 +409,11 @@ class CommandLine {
   DescribeArguments describe_;
   DoctorArguments doctor_;
   ImagesArguments images_;
+  BlockArguments block_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
-               DescribeArguments*, DoctorArguments*, ImagesArguments*, CompletionsArguments*>
+               DescribeArguments*, DoctorArguments*, ImagesArguments*, BlockArguments*,
+               CompletionsArguments*>
       chosen_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/block_arguments.h"
 #include "graph/run.h"
 #include "isolate/runtime.h"
 #include "workflow/diagnostic.h"
@@ -104,7 +105,7 @@ struct PrintArguments {
 
 using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments,
                                SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
-                               ImagesArguments, CompletionsArguments>;
+                               ImagesArguments, BlockArguments, CompletionsArguments>;
 
 // Fails with cli.usage.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

@@ -17,7 +17,9 @@ namespace {
 // snapshot, the texts of the calls that it has at hand.
 constexpr std::uint64_t kMemoryBeside = 768u << 20;
 
-Result<std::string> FindProgram() {
+}  // namespace
+
+Result<std::string> FindIsolateProgram() {
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
@@ -30,11 +32,9 @@ Result<std::string> FindProgram() {
               program + " is missing or cannot be executed; it belongs beside caisson");
 }
 
-}  // namespace
-
 Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArguments& arguments) {
   isolate::WorkerOptions options;
-  CAISSON_ASSIGN(options.executable, FindProgram());
+  CAISSON_ASSIGN(options.executable, FindIsolateProgram());
   options.arguments = WorkerWords(arguments.limits);
   options.workers = static_cast<std::size_t>(arguments.workers);
   options.cgroup.memory_bytes = arguments.limits.memory_bytes + kMemoryBeside;

@@ -6,12 +6,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "cli/arguments.h"
 #include "isolate/worker/worker.h"
 
 namespace caisson::cli {
+
+// The path of caisson-isolate. Fails with cli.isolate_missing.
+Result<std::string> FindIsolateProgram();
 
 // Starts no process yet. Fails with cli.isolate_missing when caisson-isolate is not there.
 Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArguments& arguments);

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "cli/arguments.h"
+#include "cli/block.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "errors/internal.h"
@@ -36,6 +37,7 @@ struct Dispatch {
   ExitCode operator()(const DescribeArguments& wish) { return Describe(wish, console); }
   ExitCode operator()(const DoctorArguments& wish) { return Doctor(wish, console); }
   ExitCode operator()(const ImagesArguments& wish) { return Images(wish, console); }
+  ExitCode operator()(const BlockArguments& wish) { return Block(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }
 };
 

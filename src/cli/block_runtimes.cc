@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/block_runtimes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/block_cpython.h"
+#include "errors/block.h"
+#include "images/store.h"
+#include "isolate/native/native.h"
+
+namespace caisson::cli {
+namespace {
+
+using block::RuntimeId;
+
+// One process serves one tenant: its operator.
+constexpr char kTenant[] = "local";
+
+// What scripts import together; each set costs an interpreter that waits.
+std::vector<isolate::native::LibrarySet> NativeSets() {
+  return {{.name = "bare", .imports = {}},
+          {.name = "pandas", .imports = {"numpy", "pandas", "dateutil"}},
+          {.name = "science",
+           .imports = {"numpy", "pandas", "dateutil", "scipy", "sympy", "statsmodels", "networkx",
+                       "sklearn", "xarray"}},
+          {.name = "geo",
+           .imports = {"numpy", "pandas", "dateutil", "xarray", "shapely", "pyproj", "geopandas",
+                       "rasterio", "rioxarray"}}};
+}
+
+// A root file system, and what keeps it.
+struct Root {
+  std::string directory;
+  std::optional<images::HeldImage> image;
+};
+
+Result<Root> FindRoot(const BlockRuntimeArguments& arguments) {
+  if (arguments.root) return Root{*arguments.root, {}};
+  CAISSON_ASSIGN(const images::Store store, images::Store::Open(images::Store::DefaultDirectory()));
+  CAISSON_ASSIGN(images::HeldImage held, store.Hold(arguments.image));
+  std::string directory = held.image.root;
+  return Root{std::move(directory), std::move(held)};
+}
+
+}  // namespace
+
+struct BlockRuntimes::Parts {
+  std::unique_ptr<BlockCpython> cpython;
+  Root root;  // outlives the interpreters that run in it
+  std::unique_ptr<isolate::native::NativeRuntime> native;
+};
+
+BlockRuntimes::BlockRuntimes(Console& console)
+    : console_(console), parts_(std::make_unique<Parts>()) {}
+BlockRuntimes::~BlockRuntimes() = default;
+
+Result<std::unique_ptr<BlockRuntimes>> BlockRuntimes::Open(const BlockRuntimeArguments& arguments,
+                                                           const Need& need, Console& console) {
+  std::unique_ptr<BlockRuntimes> runtimes(new BlockRuntimes(console));
+  block::RuntimeSet& set = runtimes->set_;
+  const RuntimeWish& wish = need.wish;
+  set.default_runtime = wish.id;
+  set.auto_by_default = set.allow_auto = wish.by_imports;
+  auto cpython = runtimes->OpenCpython(arguments, need);
+  if (!cpython) set[RuntimeId::kCpython].reason = cpython.error().message;
+  auto native = runtimes->OpenNative(arguments);
+  if (!native) set[RuntimeId::kNative].reason = native.error().message;
+  set[RuntimeId::kOci].reason = "this version has no container runtime yet";
+  if (wish.by_imports || set[wish.id].runtime != nullptr) return runtimes;
+  return Fail(errors::kBlockRuntimeUnavailable, "the runtime " +
+                                                    std::string(block::RuntimeName(wish.id)) +
+                                                    " is not available: " + set[wish.id].reason);
+}
+
+Result<void> BlockRuntimes::OpenCpython(const BlockRuntimeArguments& arguments, const Need& need) {
+  CAISSON_ASSIGN(parts_->cpython,
+                 BlockCpython::Open(arguments, need.runs, need.memory_bytes, console_));
+  set_[RuntimeId::kCpython].runtime = parts_->cpython.get();
+  return {};
+}
+
+Result<void> BlockRuntimes::OpenNative(const BlockRuntimeArguments& arguments) {
+  CAISSON_ASSIGN(parts_->root, FindRoot(arguments));
+  isolate::native::NativeOptions options;
+  options.root = parts_->root.directory;
+  options.tenant = kTenant;
+  options.sets = NativeSets();
+  CAISSON_ASSIGN(parts_->native, isolate::native::NativeRuntime::Create(std::move(options)));
+  set_[RuntimeId::kNative].runtime = parts_->native.get();
+  return {};
+}
+
+bool BlockRuntimes::MayUse(RuntimeId id) const {
+  return set_[id].runtime != nullptr && (set_.default_runtime == id || set_.allow_auto);
+}
+
+void BlockRuntimes::Warm(const std::stop_token& stop) {
+  if (MayUse(RuntimeId::kCpython)) {
+    auto prepared = parts_->cpython->Prepare(stop);
+    if (!prepared && !stop.stop_requested()) console_.Warn("cpython: " + prepared.error().message);
+  }
+  if (MayUse(RuntimeId::kNative) && !stop.stop_requested()) {
+    auto prepared = parts_->native->Prepare();
+    if (!prepared) console_.Warn("native: " + prepared.error().message);
+  }
+}
+
+}  // namespace caisson::cli
