@@ -7,7 +7,7 @@ and reads the result from the object that comes back:
 
     (0, value)                            it went well
     (kind, type name, message, traceback) it did not; kinds below
-    (5,)                                  not even a report could be made: no memory was left
+    (5,)                                  not even a report could be made
 
 Author code runs with globals of its own and never sees a name of this file.
 """
@@ -23,6 +23,7 @@ EXITED = 2  # SystemExit or another BaseException
 SYNTAX = 3  # the source does not compile
 SHAPE = 4  # the source defines no `run`
 LOST = (5,)
+MEMORY = 6  # the builtin MemoryError; the host knows whether an allocation failed
 
 FILE = "workflow"
 
@@ -32,6 +33,7 @@ execute = exec
 set_attribute = setattr
 print_exception = sys.print_exception
 collect = gc.collect
+memory_error = MemoryError
 
 
 class CodeNode:
@@ -39,12 +41,19 @@ class CodeNode:
 
 
 def report(kind, error):
+    if type(error) is memory_error:
+        kind = MEMORY
     text = io.StringIO()
+    message = ""
+    # Both run the author's own __str__, which may raise anything.
     try:
         message = str(error)
+    except BaseException:
+        pass
+    try:
         print_exception(error, text)
-    except Exception:  # the author's own __str__ failed
-        message = ""
+    except BaseException:
+        pass
     return kind, type(error).__name__, message, text.getvalue()
 
 
@@ -72,7 +81,7 @@ def load_unguarded(source):
     global run
     try:
         code = compile_source(source, FILE, "exec")
-    except SyntaxError as error:
+    except (SyntaxError, RuntimeError) as error:  # RuntimeError: too deep, or too long a block
         return report(SYNTAX, error)
     scope = {"__name__": FILE}
     execute(code, scope)

@@ -25,7 +25,7 @@ namespace caisson::isolate {
 namespace {
 
 // Part of the cache's key: raise it when the image is made in another way.
-constexpr int kImageVersion = 2;
+constexpr int kImageVersion = 3;
 
 // The interpreter raises RuntimeError when its C stack holds kStackLimitBytes; a plain Python call
 // takes about 640 of them. Below the limit there is room for what does not check.
@@ -188,9 +188,10 @@ Result<void> DefineHostFunctions(wasmtime_linker_t* linker,
 }
 
 std::string BootIdentity(std::uint64_t heap_bytes, bool restricted) {
-  return fmt::format("micropython image {} of {} harness {} heap {} stack {}/{} {}", kImageVersion,
-                     layout::kArtifactSha256, wasm::Sha256Hex(kHarnessSource), heap_bytes,
-                     kStackLimitBytes, kStackBytes, restricted ? "restricted" : "open");
+  return fmt::format("micropython image {} of {} harness {} heap {} stack {}/{} recording {} {}",
+                     kImageVersion, layout::kArtifactSha256, wasm::Sha256Hex(kHarnessSource),
+                     heap_bytes, kStackLimitBytes, kStackBytes, layout::kAllocationFailedFunction,
+                     restricted ? "restricted" : "open");
 }
 
 Result<BootImage> Boot(wasm::Engine& engine, std::string_view artifact, std::uint64_t heap_bytes,

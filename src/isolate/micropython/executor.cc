@@ -40,6 +40,13 @@ constexpr std::size_t kKeepResident = 352u << 10;
 constexpr std::uint64_t kLeastHeap = 256u << 10;
 constexpr std::uint64_t kSelfTestFuel = 1'000'000'000;
 
+// The compiler's jumps have 15 bits and a sign.
+constexpr std::string_view kBytecodeOverflow = "bytecode overflow";
+constexpr std::string_view kBlockTooLong =
+    "a loop, branch, try or with block of the body is too long: it compiles to more than the "
+    "16,384 "
+    "bytes of bytecode that a jump can cross (bytecode overflow); move parts of it into functions";
+
 // At most so many instances at once; the engine has no more slots.
 class Slots {
  public:
@@ -190,11 +197,17 @@ class Run {
     outcome.error_type = report.error_type;
     outcome.message = report.message;
     outcome.traceback = report.traceback;
-    if (report.fault == Fault::kMemory) outcome.memory = MemoryKind::kHeap;
-    if (report.fault == Fault::kMemory && outcome.message.empty()) {
-      outcome.message =
-          fmt::format("the code used up its heap of {} bytes", job_.limits.heap_bytes);
+    if (report.fault == Fault::kSyntax && report.message == kBytecodeOverflow) {
+      outcome.message = kBlockTooLong;
     }
+    const std::uint32_t failed = report.claims_no_memory ? instance_.failed_allocation() : 0;
+    if (failed == 0) return result;
+    outcome.fault = Fault::kMemory;
+    outcome.memory = MemoryKind::kHeap;
+    outcome.message = fmt::format(
+        "the code used up its heap of {} bytes: there was no room for {} more (memory allocation "
+        "failed)",
+        snapshot_.heap_bytes(), failed);
     return result;
   }
 
@@ -219,6 +232,7 @@ class SnapshotExecutor final : public MicroPythonExecutor {
   Result<void> SelfTest();
   Result<void> CheckCollector(const Snapshot& snapshot);
   Result<void> CheckBody(const Snapshot& snapshot);
+  Result<void> CheckMemoryErrors(const Snapshot& snapshot);
   const Snapshot* SnapshotFor(std::uint64_t heap_bytes) const;
   Result<EncodedOutcome> RunJob(const Snapshot& snapshot, const EncodedJob& job,
                                 const json::Value& payload, std::uint64_t memory_limit,
@@ -389,10 +403,29 @@ Result<void> SnapshotExecutor::CheckBody(const Snapshot& snapshot) {
   return {};
 }
 
+// An allocation that failed must be told from an error that says so.
+Result<void> SnapshotExecutor::CheckMemoryErrors(const Snapshot& snapshot) {
+  const auto kind_of = [&](std::string_view statement) -> Result<Fault> {
+    EncodedJob job;
+    job.source = fmt::format("def run(self, state, config):\n    {}\n", statement);
+    job.payload = "{}";
+    job.limits.heap_bytes = snapshot.heap_bytes();
+    job.limits.fuel = kSelfTestFuel;
+    job.limits.memory_bytes = options_.max_memory_bytes;
+    CAISSON_ASSIGN(const EncodedOutcome encoded, Execute(job));
+    return encoded.outcome.fault;
+  };
+  CAISSON_ASSIGN(const Fault failed, kind_of("return {'a': bytearray(1 << 29)}"));
+  CAISSON_ASSIGN(const Fault claimed, kind_of("raise MemoryError('claimed')"));
+  if (failed == Fault::kMemory && claimed == Fault::kRaised) return {};
+  return SelfTestFailure(snapshot, "failed allocations are not where the layout says");
+}
+
 Result<void> SnapshotExecutor::SelfTest() {
   for (const std::unique_ptr<Snapshot>& snapshot : snapshots_) {
     CAISSON_TRY(CheckCollector(*snapshot));
     CAISSON_TRY(CheckBody(*snapshot));
+    CAISSON_TRY(CheckMemoryErrors(*snapshot));
   }
   return {};
 }

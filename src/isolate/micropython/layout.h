@@ -15,6 +15,9 @@ inline constexpr std::string_view kArtifactSha256 =
 
 // A function (callee, positional count, keyword count, argument array) -> object: calls anything.
 inline constexpr std::uint32_t kCallFunctionIndex = 371;
+// A function (bytes) that raises MemoryError, and the only one that does: where every allocation
+// ends that the heap has no room for.
+inline constexpr std::uint32_t kAllocationFailedFunction = 390;
 // Global 0 is the C stack's pointer.
 inline constexpr std::uint32_t kStackPointerGlobal = 0;
 
@@ -47,6 +50,7 @@ inline constexpr std::uint32_t kTypeInt = 0x5f50;     // sign and allocation, le
 inline constexpr std::uint32_t kTypeList = 0x5ff0;    // allocation, length, items
 inline constexpr std::uint32_t kTypeTuple = 0x6ab8;   // length, items inline
 inline constexpr std::uint32_t kTypeDict = 0x57c0;    // map: count << 3 | flags, allocation, table
+inline constexpr std::uint32_t kTypeObject = 0x623c;  // a base that every class may name
 inline constexpr std::uint32_t kTypeModule = 0x6108;  // globals (a dict)
 
 // A type: its own type, flags | name << 16, one byte per slot, then the slots.

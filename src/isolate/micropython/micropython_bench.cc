@@ -20,7 +20,13 @@
 
 #include "isolate/executor.h"
 #include "isolate/micropython/executor.h"
+#include "isolate/micropython/object_writer.h"
+#include "isolate/micropython/pins.h"
+#include "isolate/micropython/snapshot.h"
 #include "json/writer.h"
+#include "wasm/artifact.h"
+#include "wasm/engine.h"
+#include "wasm/module_cache.h"
 
 namespace caisson::isolate {
 namespace {
@@ -77,6 +83,16 @@ long ResidentKiB() {
   long resident = 0;
   file >> size >> resident;
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+// Pages of this process's own, not of files that it shares with others.
+long AnonymousKiB() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    long amount = 0;
+    if (word == "Anonymous:" && file >> amount) return amount;
+  }
+  return 0;
 }
 
 double ProcessCpuSeconds() {
@@ -156,6 +172,45 @@ void Throughput(Executor& executor, double seconds) {
   Print("resident memory, two heap sizes prepared", static_cast<double>(ResidentKiB()), "KiB");
 }
 
+// What an instance costs while it waits for its call: instances are kept side by side, as made, and
+// then each with a compiled body.
+Result<void> IdleMemory() {
+  constexpr std::uint32_t kInstances = 64;
+  CAISSON_ASSIGN(const std::unique_ptr<wasm::Engine> engine,
+                 wasm::Engine::Create({.slots = kInstances + 1}));
+  CAISSON_ASSIGN(const wasm::ModuleCache cache, wasm::ModuleCache::Open(wasm::DefaultCacheDir()));
+  CAISSON_ASSIGN(const std::string artifact,
+                 wasm::LoadArtifact(DefaultMicroPythonArtifact(), pins::kDerivedSha256));
+  CAISSON_ASSIGN(const std::unique_ptr<Snapshot> snapshot,
+                 Snapshot::Make(*engine, cache, artifact, {.heap_bytes = Limits{}.heap_bytes}));
+  wasm::WasiContext context;
+  const auto make = [&] {
+    return Instance::Make(*engine, *snapshot, snapshot->memory_bytes(), context);
+  };
+  CAISSON_ASSIGN(const std::unique_ptr<Instance> first, make());
+  ObjectWriter writer(first->memory());
+  const auto source = writer.WriteString(kTrivial);
+  writer.Commit();
+  Check(source && first->Call(snapshot->load_function(), {*source}).end == CallEnd::kReturned,
+        "load");
+  const PageDelta body = first->Difference();
+
+  std::vector<std::unique_ptr<Instance>> instances;
+  instances.reserve(kInstances);
+  const long before = AnonymousKiB();
+  for (std::uint32_t i = 0; i < kInstances; ++i) {
+    CAISSON_ASSIGN(std::unique_ptr<Instance> instance, make());
+    instances.push_back(std::move(instance));
+  }
+  const long made = AnonymousKiB();
+  for (const auto& instance : instances) instance->Apply(body);
+  const long loaded = AnonymousKiB();
+  const auto each = [](long bytes) { return static_cast<double>(bytes) / kInstances; };
+  Print("private memory of an idle instance", each(made - before), "KiB");
+  Print("private memory of an idle instance with a body", each(loaded - before), "KiB");
+  return {};
+}
+
 int Main(double seconds) {
   MicroPythonOptions options;
   options.heap_sizes = {Limits{}.heap_bytes, 64u << 20};
@@ -171,6 +226,10 @@ int Main(double seconds) {
   Latency(executor, runtime);
   Sizes(runtime);
   Throughput(executor, seconds);
+  if (const Result<void> idle = IdleMemory(); !idle) {
+    std::fprintf(stderr, "bench: %s\n", idle.error().message.c_str());
+    return 1;
+  }
   return 0;
 }
 

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <vector>
 
+#include "isolate/micropython/class_tree.h"
 #include "isolate/micropython/layout.h"
+#include "isolate/micropython/meter.h"
 #include "json/path.h"
 #include "json/writer.h"
 
@@ -17,47 +19,36 @@ namespace {
 constexpr std::size_t kMaxDepth = 1000;       // what json::Read accepts
 constexpr std::uint32_t kMaxIntDigits = 896;  // of 16 bits; 4,300 decimal ones fit
 constexpr std::size_t kMaxDecimalDigits = 4300;
-constexpr int kMaxClassDepth = 64;  // of a class below its built-in base
-constexpr std::uint32_t kClockEvery = 4096;
+constexpr int kMaxQstrPools = 24;  // each is twice as large as the one before it
+// Reading may take so many steps for each byte of output that is allowed, and so many besides.
+constexpr std::uint64_t kStepsPerByte = 8;
+constexpr std::uint64_t kStepsBeside = 8u << 20;
 
 bool IsAddress(std::uint32_t object) { return (object & 3u) == 0 && object != 0; }
 bool IsQstr(std::uint32_t object) { return (object & 7u) == 2; }
 
-// The built-in type that a class derives from, or 0.
-std::uint32_t NativeBase(const GuestMemory& memory, std::uint32_t type, int depth = 0) {
-  if (depth > kMaxClassDepth) return 0;
-  if ((memory.Word(type + 4) & layout::kTypeFlagInstance) == 0) return type;
-  const auto slot = memory.Read<std::uint8_t>(type + layout::kTypeParentSlotByte);
-  if (slot == 0) return 0;
-  const std::uint32_t parent = memory.Word(type + layout::kTypeSlots + 4 * (slot - 1u));
-  if (memory.Word(parent) != layout::kTypeTuple) return NativeBase(memory, parent, depth + 1);
-  for (std::uint32_t i = 0; i < std::min(memory.Word(parent + 4), 16u); ++i) {
-    const std::uint32_t base = NativeBase(memory, memory.Word(parent + 8 + 4 * i), depth + 8);
-    if (base != 0) return base;
+// The digits of an int, 32 bits each, least significant first, without zeros at the top.
+std::vector<std::uint32_t> WordsOf(const GuestMemory& memory, std::uint32_t digits,
+                                   std::uint32_t count) {
+  std::vector<std::uint32_t> words((count + 1) / 2);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    words[i / 2] |= std::uint32_t{memory.Read<std::uint16_t>(digits + 2 * i)} << (i % 2 * 16);
   }
-  return 0;
-}
-
-// An object of a class that derives from a built-in type stands for the object of that type.
-std::uint32_t Unwrapped(const GuestMemory& memory, std::uint32_t object) {
-  const std::uint32_t type = memory.Word(object);
-  if ((memory.Word(type + 4) & layout::kTypeFlagInstance) == 0) return object;
-  return NativeBase(memory, type) == 0 ? object : memory.Word(object + layout::kInstanceBase);
+  while (!words.empty() && words.back() == 0) words.pop_back();
+  return words;
 }
 
 std::optional<std::string> Decimal(const GuestMemory& memory, std::uint32_t object) {
   const std::uint32_t count = memory.Word(object + 8);
   const std::uint32_t digits = memory.Word(object + 12);
   if (count > kMaxIntDigits || !memory.Holds(digits, 2 * std::uint64_t{count})) return std::nullopt;
-  std::vector<std::uint16_t> number(count);
-  for (std::uint32_t i = 0; i < count; ++i) number[i] = memory.Read<std::uint16_t>(digits + 2 * i);
+  std::vector<std::uint32_t> number = WordsOf(memory, digits, count);
   std::vector<std::uint32_t> groups;  // of nine decimal digits, least significant first
-  while (!number.empty() && number.back() == 0) number.pop_back();
   while (!number.empty()) {
     std::uint64_t rest = 0;
     for (std::size_t i = number.size(); i-- > 0;) {
-      rest = (rest << 16) | number[i];
-      number[i] = static_cast<std::uint16_t>(rest / 1'000'000'000);
+      rest = (rest << 32) | number[i];
+      number[i] = static_cast<std::uint32_t>(rest / 1'000'000'000);
       rest %= 1'000'000'000;
     }
     groups.push_back(static_cast<std::uint32_t>(rest));
@@ -70,9 +61,20 @@ std::optional<std::string> Decimal(const GuestMemory& memory, std::uint32_t obje
   return (memory.Word(object + 4) & 1u) != 0 ? "-" + text : text;
 }
 
+// Two for each division that Decimal makes: about half of the words for each group.
+std::uint64_t StepsOfDecimal(const GuestMemory& memory, std::uint32_t object) {
+  const std::uint64_t count = std::min(memory.Word(object + 8), kMaxIntDigits);
+  return count * count / 4;
+}
+
 class Reader {
  public:
-  Reader(const GuestMemory& memory, const ReadLimits& limits) : memory_(memory), limits_(limits) {}
+  Reader(const GuestMemory& memory, const ReadLimits& limits)
+      : memory_(memory),
+        limits_(limits),
+        meter_(kStepsBeside + kStepsPerByte * std::min(limits.output_bytes, kMaxOutput),
+               limits.deadline),
+        classes_(memory, meter_) {}
 
   std::expected<std::string, ReadFault> Read(std::uint32_t object) {
     if (Value(object)) return std::move(out_);
@@ -96,10 +98,19 @@ class Reader {
       return Refuse(Fault::kOutput, fmt::format("the result is larger than its limit of {} bytes",
                                                 limits_.output_bytes));
     }
-    if (++steps_ % kClockEvery == 0 && std::chrono::steady_clock::now() > limits_.deadline) {
+    return Spend(1);
+  }
+  // To be called before so many steps are made.
+  bool Spend(std::uint64_t steps) { return meter_.Spend(steps) || RefuseWork(); }
+  bool RefuseWork() {
+    if (meter_.late()) {
       return Refuse(Fault::kWallClock, "the time limit passed while the result was read");
     }
-    return true;
+    return Refuse(Fault::kOutput,
+                  fmt::format("the result has too many parts: reading it takes more than {} steps "
+                              "(a list or dict counts each time that it is used, a dict with the "
+                              "room that it has, a class with its bases)",
+                              meter_.limit()));
   }
   bool Put(std::string_view text) {
     if (!Room(text.size())) return false;
@@ -116,9 +127,14 @@ class Reader {
     if (object == layout::kFalse) return Put("false");
     if (IsQstr(object)) return String(QstrText(memory_, object >> 3));
     if (!IsAddress(object) || !memory_.Holds(object, 4)) return Refuse(NotJson(object));
-    const std::uint32_t native = Unwrapped(memory_, object);
-    if (native != object) return native == layout::kNone ? Refuse(NotJson(object)) : Leaf(native);
-    return Compound(object);
+    // An object of a class that derives from a built-in type stands for the object of that type.
+    const std::uint32_t type = memory_.Word(object);
+    const std::optional<std::uint32_t> native = classes_.NativeBase(type);
+    if (!native) return RefuseWork();
+    if (*native == type) return Compound(object);
+    if (*native == 0) return Refuse(NotJson(object));
+    const std::uint32_t held = memory_.Word(object + layout::kInstanceBase);
+    return held == layout::kNone ? Refuse(NotJson(object)) : Leaf(held);
   }
 
   // What a class instance holds: never an instance again.
@@ -163,6 +179,7 @@ class Reader {
   }
 
   bool Integer(std::uint32_t object) {
+    if (!Spend(StepsOfDecimal(memory_, object))) return false;
     const std::optional<std::string> text = Decimal(memory_, object);
     if (!text) {
       return Refuse(fmt::format("an int of more than {} digits", kMaxDecimalDigits));
@@ -251,7 +268,7 @@ class Reader {
     const std::uint32_t capacity = memory_.Word(object + 8);
     const std::uint32_t table = memory_.Word(object + 12);
     if (!memory_.Holds(table, 8 * std::uint64_t{capacity})) return Refuse("a damaged dict");
-    if (!Enter(object) || !Put("{")) return false;
+    if (!Spend(capacity) || !Enter(object) || !Put("{")) return false;
     bool first = true;
     for (std::uint32_t i = 0; i < capacity; ++i) {
       const std::uint32_t key = memory_.Word(table + 8 * i);
@@ -312,6 +329,7 @@ class Reader {
   }
 
   static constexpr std::uint32_t kDeletedKey = 4;
+  static constexpr std::uint64_t kMaxOutput = std::uint64_t{1} << 40;  // no overflow below
 
   const GuestMemory& memory_;
   const ReadLimits& limits_;
@@ -319,7 +337,8 @@ class Reader {
   std::vector<std::uint32_t> ancestors_;
   ReadFault fault_;
   json::PathBuilder path_;
-  std::uint32_t steps_ = 0;
+  Meter meter_;
+  ClassTree classes_;
 };
 
 }  // namespace
@@ -370,7 +389,7 @@ std::string_view QstrText(const GuestMemory& memory, std::uint32_t qstr) {
   // Pools in a chain, newest first: previous, numbers before it (top bit: sorted), allocated,
   // count, hashes, lengths, then one text address each.
   std::uint32_t pool = memory.Word(layout::kLastQstrPool);
-  for (int i = 0; i < 64 && pool != 0; ++i, pool = memory.Word(pool)) {
+  for (int i = 0; i < kMaxQstrPools && pool != 0; ++i, pool = memory.Word(pool)) {
     const std::uint32_t before = memory.Word(pool + 4) & 0x7fffffffu;
     if (qstr < before) continue;
     const std::uint32_t index = qstr - before;

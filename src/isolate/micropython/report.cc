@@ -11,23 +11,30 @@ namespace caisson::isolate {
 namespace {
 
 // As in runtimes/micropython/harness.py.
-enum Kind : std::int32_t { kOk = 0, kRaised = 1, kExited = 2, kSyntax = 3, kShape = 4, kLost = 5 };
+enum Kind : std::int32_t {
+  kOk = 0,
+  kRaised = 1,
+  kExited = 2,
+  kSyntax = 3,
+  kShape = 4,
+  kLost = 5,
+  kMemory = 6,
+};
 
 constexpr std::size_t kMaxText = 64u << 10;
 constexpr std::size_t kOuterFrames = 10;
 constexpr std::size_t kInnerFrames = 40;
 
-Fault FaultOf(std::int32_t kind, std::string_view type) {
+Fault FaultOf(std::int32_t kind) {
   switch (kind) {
     case kRaised:
-      return type == "MemoryError" ? Fault::kMemory : Fault::kRaised;
+    case kMemory:
+      return Fault::kRaised;
     case kExited:
       return Fault::kExited;
     case kSyntax:
     case kShape:
       return Fault::kSyntax;
-    case kLost:
-      return Fault::kMemory;
     default:
       return Fault::kArtifact;
   }
@@ -96,8 +103,14 @@ Report ReadReport(const GuestMemory& memory, std::uint32_t object) {
     report.message = "the harness gave back something that is no report";
     return report;
   }
-  report.error_type = kind == kLost ? "MemoryError" : TextItem(memory, object, 1);
-  report.fault = FaultOf(*kind, report.error_type);
+  report.claims_no_memory = kind == kLost || kind == kMemory;
+  report.fault = FaultOf(*kind);
+  if (kind == kLost) {
+    report.error_type = "MemoryError";
+    report.message = "the harness could not say what was raised";
+    return report;
+  }
+  report.error_type = TextItem(memory, object, 1);
   report.message = TextItem(memory, object, 2);
   const std::optional<std::uint32_t> traceback = TupleItem(memory, object, 3);
   if (const auto text = traceback ? Text(memory, *traceback) : std::nullopt) {

@@ -15,7 +15,9 @@ namespace caisson::isolate {
 struct Report {
   bool ok = false;
   std::uint32_t value = 0;  // ok: the object that came back
-  Fault fault = Fault::kNone;
+  // Not told by the guest's word alone: whether its heap was full is for the host to say.
+  bool claims_no_memory = false;
+  Fault fault = Fault::kNone;  // when the claim is wrong, too
   std::string error_type;
   std::string message;
   std::vector<TracebackFrame> traceback;

@@ -14,12 +14,14 @@
 #include "isolate/micropython/boot.h"
 #include "isolate/micropython/layout.h"
 #include "wasm/binary.h"
+#include "wasm/record.h"
 
 namespace caisson::isolate {
 namespace {
 
 constexpr std::uint32_t kPage = 4096;
 constexpr std::string_view kCallExport = "caisson_call";
+constexpr std::string_view kFailedExport = "caisson_failed_allocation";
 constexpr std::string_view kMemoryExport = "memory";
 
 using wasm::EngineFailure;
@@ -78,7 +80,9 @@ Result<std::unique_ptr<Snapshot>> Snapshot::Make(wasm::Engine& engine,
     rewrite.segments = wasm::NonZeroSegments(image.memory);
     rewrite.memory_bytes = image.memory_bytes;
     rewrite.global0 = image.stack_pointer;
-    CAISSON_ASSIGN(std::string binary, wasm::Apply(artifact, rewrite));
+    CAISSON_ASSIGN(const std::string frozen, wasm::Apply(artifact, rewrite));
+    CAISSON_ASSIGN(std::string binary,
+                   wasm::RecordArgument(frozen, layout::kAllocationFailedFunction, kFailedExport));
     return wasm::ModuleSource{std::move(binary), NoteOf(image)};
   };
   CAISSON_ASSIGN(wasm::CachedModule cached,
@@ -154,6 +158,11 @@ Result<std::unique_ptr<Instance>> Instance::Make(wasm::Engine& engine, const Sna
     return Fail(errors::kWasmEngine, "The snapshot exports no entry.");
   }
   instance->call_ = item.of.func;
+  if (!wasmtime_instance_export_get(store, &made, kFailedExport.data(), kFailedExport.size(),
+                                    &item)) {
+    return Fail(errors::kWasmEngine, "The snapshot does not record failed allocations.");
+  }
+  instance->failed_allocation_ = item.of.global;
   const GuestMemory memory = instance->memory();
   for (const auto& [address, word] : snapshot.tail_) memory.Write(address, word);
   return instance;
@@ -188,6 +197,12 @@ PageDelta Instance::Difference() {
     delta.bytes += page;
   }
   return delta;
+}
+
+std::uint32_t Instance::failed_allocation() {
+  wasmtime_val_t value;
+  wasmtime_global_get(store_context_, &failed_allocation_, &value);
+  return static_cast<std::uint32_t>(value.of.i32);
 }
 
 void Instance::SetFuel(std::uint64_t fuel) {

@@ -93,6 +93,10 @@ class Instance {
   // are in use. To be asked between calls.
   PageDelta Difference();
 
+  // The size of the last allocation for which the guest's heap had no room; 0 when there was none.
+  // Kept where the guest cannot reach it.
+  std::uint32_t failed_allocation();
+
   void SetFuel(std::uint64_t fuel);  // 0: endless
   std::uint64_t fuel();
   void SetDeadline(std::uint64_t epochs);
@@ -111,6 +115,7 @@ class Instance {
   wasmtime_context_t* store_context_ = nullptr;
   wasmtime_memory_t memory_{};
   wasmtime_func_t call_{};
+  wasmtime_global_t failed_allocation_{};
 };
 
 }  // namespace caisson::isolate

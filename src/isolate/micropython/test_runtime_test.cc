@@ -55,9 +55,10 @@ Outcome CallOn(Executor& executor, std::string_view source, std::string_view pay
 }
 
 std::string_view NameOf(Fault fault) {
-  constexpr std::array<std::string_view, 11> kNames = {"none",   "raised",     "syntax", "fuel",
-                                                       "memory", "wall_clock", "output", "protocol",
-                                                       "exited", "artifact",   "killed"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "none",   "raised",   "syntax",   "fuel",   "cpu",      "memory", "wall_clock",
+      "output", "messages", "protocol", "exited", "artifact", "killed"};
+  static_assert(kNames.size() == static_cast<std::size_t>(Fault::kKilled) + 1);
   return kNames[static_cast<std::size_t>(fault)];
 }
 
