@@ -39,7 +39,7 @@ Result<void> CheckPin(const std::string& path, std::string_view bytes, std::stri
 }  // namespace
 
 Result<std::string> LoadArtifact(const std::string& path, std::string_view sha256) {
-  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return Unreadable(path, os::ErrnoText(errno));
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) return Unreadable(path, bytes.error().message);
@@ -59,12 +59,13 @@ MappedFile::~MappedFile() {
 }
 
 Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256) {
-  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info{};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) return Unreadable(path, os::ErrnoText(errno));
   if (!S_ISREG(info.st_mode) || info.st_size == 0)
     return Unreadable(path, "it is empty or no file");
   const auto size = static_cast<std::size_t>(info.st_size);
+  if (size > kMaxFileBytes) return Unreadable(path, os::ErrnoText(EFBIG));
   void* at = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (at == MAP_FAILED) return Unreadable(path, os::ErrnoText(errno));
   MappedFile file;

@@ -10,11 +10,14 @@
 
 namespace caisson::wasm {
 
-Result<std::string> ReadWhole(int fd) {
+Result<std::string> ReadWhole(int fd, std::uint64_t limit) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return os::SyscallError("fstat");
   if (!S_ISREG(info.st_mode))
     return os::SyscallError("read a file that is no regular file", EINVAL);
+  if (static_cast<std::uint64_t>(info.st_size) > limit) {
+    return os::SyscallError("read a file of " + std::to_string(info.st_size) + " bytes", EFBIG);
+  }
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {

@@ -2,6 +2,7 @@
 // Whole files through descriptors, as the artifact and the module cache need them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,11 @@
 
 namespace caisson::wasm {
 
-// Fail with os.syscall.
-Result<std::string> ReadWhole(int fd);
+// More than any artifact or compiled module has.
+inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{512} << 20;
+
+// Fail with os.syscall. What is no regular file, or larger than `limit`, is not read.
+Result<std::string> ReadWhole(int fd, std::uint64_t limit = kMaxFileBytes);
 Result<void> WriteWhole(int fd, std::string_view bytes);
 
 }  // namespace caisson::wasm

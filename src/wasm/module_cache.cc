@@ -135,7 +135,7 @@ Result<ModuleHandle> Compile(const Engine& engine, std::string_view binary) {
 Result<CachedModule> ModuleCache::Load(const Engine& engine, std::string_view identity,
                                        const std::function<Result<ModuleSource>()>& make) const {
   const std::string path = PathFor(engine, identity);
-  if (const std::optional<std::string> bytes = ReadOwned(path)) {
+  if (const std::optional<std::string> bytes = ReadOwned(path, kMagic)) {
     if (const std::optional<Parts> parts = Split(*bytes)) {
       if (Result<ModuleHandle> module = Deserialize(engine, parts->code)) {
         return CachedModule{*std::move(module), std::string(parts->note), false};

@@ -2,7 +2,10 @@
 #include "wasm/module_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -108,6 +111,60 @@ TEST_F(ModuleCacheTest, ALinkInPlaceOfAnEntryIsNotFollowed) {
   EXPECT_TRUE(Load(cache)->compiled);
 }
 
+TEST_F(ModuleCacheTest, WhateverElseStandsInPlaceOfAnEntryIsReplacedAndNotWaitedFor) {
+  const ModuleCache cache = Opened();
+  Load(cache).value();
+  const fs::path entry = OnlyEntry();
+  const auto replace = [&](auto&& make) {
+    fs::remove(entry);
+    make();
+    EXPECT_TRUE(Load(cache)->compiled);
+    EXPECT_FALSE(Load(cache)->compiled) << "it has been replaced";
+  };
+  replace([&] { ASSERT_EQ(mkfifo(entry.c_str(), 0600), 0); });
+  replace([&] {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = root_ / "s";  // an entry's own is too long
+    ASSERT_LT(name.size(), sizeof address.sun_path);
+    name.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    close(listener);
+    fs::rename(name, entry);
+  });
+  if (geteuid() == 0) {
+    replace([&] {
+      if (mknod(entry.c_str(), S_IFCHR | 0600, makedev(1, 5)) != 0) std::ofstream(entry) << "x";
+    });
+  }
+}
+
+TEST_F(ModuleCacheTest, AnEntryOfAnySizeIsNotReadBeforeItIsKnownToBeOne) {
+  const ModuleCache cache = Opened();
+  Load(cache).value();
+  const fs::path entry = OnlyEntry();
+  // All zeros; then with the right beginning.
+  for (const std::string_view start : {"", "caisson-module-1\n"}) {
+    std::ofstream(entry, std::ios::binary) << start;
+    ASSERT_EQ(truncate(entry.c_str(), off_t{1} << 40), 0);
+    EXPECT_TRUE(Load(cache)->compiled);
+  }
+}
+
+TEST_F(ModuleCacheTest, ADirectoryInPlaceOfAnEntryIsNamed) {
+  const ModuleCache cache = Opened();
+  Load(cache).value();
+  const fs::path entry = OnlyEntry();
+  fs::remove(entry);
+  fs::create_directory(entry);
+  const auto loaded = Load(cache);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code.name, "wasm.cache");
+  EXPECT_NE(loaded.error().message.find("the directory " + entry.string()), std::string::npos)
+      << loaded.error().message;
+}
+
 TEST_F(ModuleCacheTest, ADirectoryThatOthersMayWriteIsRefused) {
   Opened();
   for (const mode_t mode : {0770, 0707, 0777}) {
@@ -160,6 +217,10 @@ TEST_F(ModuleCacheTest, AnArtifactMustHaveItsPinnedBytes) {
   EXPECT_EQ(other.error().code.name, "wasm.artifact");
   EXPECT_FALSE(LoadArtifact(root_ / "missing", kAbc));
   EXPECT_FALSE(LoadArtifact(root_, kAbc));
+  ASSERT_EQ(mkfifo((root_ / "fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(LoadArtifact(root_ / "fifo", kAbc)) << "and is not waited for";
+  ASSERT_EQ(truncate((root_ / "file").c_str(), off_t{1} << 40), 0);
+  EXPECT_FALSE(LoadArtifact(root_ / "file", kAbc)) << "and is not read";
 }
 
 }  // namespace

@@ -18,16 +18,22 @@
 namespace caisson::wasm {
 
 os::UniqueFd OpenOwned(const std::string& path) {
-  os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  os::UniqueFd fd(open(path.c_str(), kFlags));
   struct stat info{};
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) return {};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
   if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) return {};
   return fd;
 }
 
-std::optional<std::string> ReadOwned(const std::string& path) {
+std::optional<std::string> ReadOwned(const std::string& path, std::string_view magic) {
   const os::UniqueFd fd = OpenOwned(path);
   if (!fd.valid()) return std::nullopt;
+  std::string start(magic.size(), '\0');
+  if (pread(fd.get(), start.data(), start.size(), 0) != static_cast<ssize_t>(start.size()) ||
+      start != magic) {
+    return std::nullopt;
+  }
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) return std::nullopt;
   return *std::move(bytes);
@@ -47,7 +53,7 @@ Result<void> WriteOwned(const std::string& directory, const std::string& path,
   if (!fd.valid()) return CacheFailure(directory, os::ErrnoText(errno));
   Result<void> written = WriteWhole(fd.get(), bytes);
   if (written && (fchmod(fd.get(), 0600) != 0 || rename(temporary.c_str(), path.c_str()) != 0)) {
-    written = os::SyscallError("rename " + temporary);
+    written = os::SyscallError((errno == EISDIR ? "replace the directory " : "replace ") + path);
   }
   if (written) return {};
   unlink(temporary.c_str());

@@ -12,9 +12,12 @@
 
 namespace caisson::wasm {
 
-// Invalid when the file is missing, a link, somebody else's, or open to group or others.
+// Invalid when the file is missing, a link, no regular file (which is never waited for), somebody
+// else's, or open to group or others.
 os::UniqueFd OpenOwned(const std::string& path);
-std::optional<std::string> ReadOwned(const std::string& path);
+// Nothing, too, when it does not begin with `magic`, which is looked at before the rest is read (a
+// sparse file may claim any size), or is larger than kMaxFileBytes.
+std::optional<std::string> ReadOwned(const std::string& path, std::string_view magic = {});
 
 // Mode 0600; nobody sees a part of it. Fails with wasm.cache.
 Result<void> WriteOwned(const std::string& directory, const std::string& path,
