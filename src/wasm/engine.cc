@@ -10,6 +10,7 @@
 #endif
 
 #include "errors/wasm.h"
+#include "wasm/address_space.h"
 #include "wasm/memory_creator.h"
 
 namespace caisson::wasm {
@@ -22,6 +23,14 @@ constexpr milliseconds kTick(1);
 // How long the ticker goes on with nothing running, so that calls in a row do not wake it each.
 constexpr int kIdleTicks = 200;
 
+// Of each memory; the engine's own defaults, which let it leave out the checks of bounds.
+constexpr std::uint64_t kReservation = std::uint64_t{4} << 30;
+constexpr std::uint64_t kGuard = 32u << 20;
+// Compiled code, threads' stacks, the heap.
+constexpr std::uint64_t kBesidePool = 512u << 20;
+// A second memory for each slot, for the engine's own heap, where exceptions in flight are kept.
+constexpr std::uint32_t kMemoriesPerSlot = 2;
+
 struct PoolingDelete {
   void operator()(wasmtime_pooling_allocation_config_t* config) const {
     wasmtime_pooling_allocation_config_delete(config);
@@ -33,8 +42,7 @@ void SetPooling(wasm_config_t* config, const EngineOptions& options) {
       wasmtime_pooling_allocation_config_new());
   wasmtime_pooling_allocation_config_t* p = pool.get();
   wasmtime_pooling_allocation_config_total_core_instances_set(p, options.slots);
-  // A second one for the engine's own heap, where exceptions in flight are kept.
-  wasmtime_pooling_allocation_config_total_memories_set(p, 2 * options.slots);
+  wasmtime_pooling_allocation_config_total_memories_set(p, kMemoriesPerSlot * options.slots);
   wasmtime_pooling_allocation_config_total_tables_set(p, options.slots);
   wasmtime_pooling_allocation_config_total_gc_heaps_set(p, options.slots);
   wasmtime_pooling_allocation_config_total_component_instances_set(p, 1);
@@ -67,6 +75,8 @@ wasm_config_t* CommonConfig(std::size_t max_wasm_stack_bytes) {
 wasm_config_t* PoolingConfig(const EngineOptions& options) {
   wasm_config_t* config = CommonConfig(options.max_wasm_stack_bytes);
   wasmtime_config_consume_fuel_set(config, true);
+  wasmtime_config_memory_reservation_set(config, kReservation);
+  wasmtime_config_memory_guard_size_set(config, kGuard);
   SetPooling(config, options);
   return config;
 }
@@ -103,14 +113,20 @@ std::string CpuFingerprint() {
 
 }  // namespace
 
+std::uint64_t AddressSpaceNeeded(const EngineOptions& options) {
+  const std::uint64_t memories = std::uint64_t{kMemoriesPerSlot} * options.slots;
+  return memories * (kReservation + kGuard) + kGuard + kBesidePool;
+}
+
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
+  CAISSON_TRY(CheckAddressSpace(
+      AddressSpaceNeeded(options),
+      fmt::format("The WebAssembly engine with {} slots for instances", options.slots)));
   EngineHandle engine(wasm_engine_new_with_config(PoolingConfig(options)));
   if (!engine) {
-    return Fail(
-        errors::kWasmEngine,
-        fmt::format("The WebAssembly engine could not be made with {} slots of {} bytes; is "
-                    "the address space of this process limited (ulimit -v)?",
-                    options.slots, options.max_memory_bytes));
+    return Fail(errors::kWasmEngine,
+                fmt::format("The WebAssembly engine could not be made with {} slots of {} bytes.",
+                            options.slots, options.max_memory_bytes));
   }
   return std::unique_ptr<Engine>(new Engine(std::move(engine), "exceptions fuel epoch cow"));
 }

@@ -32,6 +32,9 @@ struct EngineOptions {
   std::size_t max_wasm_stack_bytes = 3072u << 10;  // of the calling thread's stack
 };
 
+// What an engine with these options reserves, and a little for what it does then.
+std::uint64_t AddressSpaceNeeded(const EngineOptions& options);
+
 struct MappedEngineOptions {
   bool fuel = false;
   // Of the calling thread's stack, which must be larger by some hundred KiB.
@@ -40,6 +43,7 @@ struct MappedEngineOptions {
 
 class Engine {
  public:
+  // Fails with wasm.address_space, wasm.engine.
   static Result<std::unique_ptr<Engine>> Create(const EngineOptions& options);
   static Result<std::unique_ptr<Engine>> CreateMapped(const MappedEngineOptions& options);
   ~Engine();
