@@ -43,8 +43,8 @@ std::string DefaultMicroPythonArtifact();
 class MicroPythonExecutor : public Executor {
  public:
   // Fails with wasm.artifact (missing, or not the pinned bytes), wasm.cache (a cache directory that
-  // cannot be trusted), wasm.limit_too_low (a heap size), wasm.engine,
-  // isolate.self_test. Never falls back to something weaker.
+  // cannot be trusted), wasm.limit_too_low (a heap size), wasm.address_space,
+  // wasm.engine, isolate.self_test. Never falls back to something weaker.
   static Result<std::unique_ptr<Executor>> Create(const MicroPythonOptions& options = {});
 };
 
