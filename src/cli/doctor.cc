@@ -6,11 +6,13 @@
 #include "cli/commands.h"
 #include "cli/isolation.h"
 #include "jail/probe.h"
+#include "os/cgroup.h"
 
 namespace caisson::cli {
 namespace {
 
 struct Findings {
+  os::Cgroup::Swept cgroups;  // of runs that were killed
   std::vector<jail::WallReport> walls;
   bool jailed = false;  // every mandatory wall stands
   bool runtime_tried = false;
@@ -19,6 +21,7 @@ struct Findings {
 
 Findings Examine() {
   Findings findings;
+  findings.cgroups = os::Cgroup::Sweep();
   findings.walls = jail::ProbeWalls();
   findings.jailed = std::ranges::all_of(
       findings.walls, [](const jail::WallReport& wall) { return wall.stands || !wall.mandatory; });
@@ -37,6 +40,12 @@ json::Value WallToJson(const jail::WallReport& wall) {
                       {"what_to_do", wall.what_to_do}};
 }
 
+json::Array Texts(const std::vector<std::string>& texts) {
+  json::Array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
 json::Value ToJson(const Findings& findings) {
   json::Array walls;
   for (const jail::WallReport& wall : findings.walls) walls.push_back(WallToJson(wall));
@@ -46,8 +55,24 @@ json::Value ToJson(const Findings& findings) {
     runtime.Set("code", findings.runtime.error().code.name);
     runtime.Set("reason", findings.runtime.error().message);
   }
-  return json::Object{
-      {"jailed", findings.jailed}, {"runtime", std::move(runtime)}, {"walls", std::move(walls)}};
+  return json::Object{{"jailed", findings.jailed},
+                      {"runtime", std::move(runtime)},
+                      {"walls", std::move(walls)},
+                      {"stale_cgroups", json::Object{{"removed", Texts(findings.cgroups.removed)},
+                                                     {"left", Texts(findings.cgroups.left)}}}};
+}
+
+std::string CgroupsToText(const os::Cgroup::Swept& swept) {
+  std::string text;
+  for (const std::string& group : swept.removed) {
+    text += "Removed a cgroup of a run that was killed: " + group + "\n";
+  }
+  for (const std::string& group : swept.left) {
+    text += "A cgroup of a run that was killed is still there: " + group +
+            "\n             -> its processes have not ended, or it is another user's; remove it "
+            "with rmdir once it is empty\n";
+  }
+  return text;
 }
 
 std::string ToText(const Findings& findings) {
@@ -62,6 +87,7 @@ std::string ToText(const Findings& findings) {
   text += findings.jailed ? "Every mandatory wall stands.\n"
                           : "A mandatory wall is missing: code nodes are refused here unless "
                             "--allow-unjailed is given.\n";
+  text += CgroupsToText(findings.cgroups);
   if (!findings.runtime_tried) return text;
   return text +
          (findings.runtime

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/sanitizer.h"
 #include "json/hash.h"
 
 namespace caisson::json {
@@ -14,18 +15,6 @@ namespace {
 
 constexpr std::size_t kIndexThreshold = 16;
 constexpr std::size_t kNotFound = std::numeric_limits<std::size_t>::max();
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool kThreadSanitizer = true;
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
 
 // Makes `pointer` the only owner of its target. use_count() is a relaxed load: what other threads
 // read before they let go must be ordered before our writes.

@@ -199,18 +199,44 @@ bool RemoveGroup(const std::string& directory) {
   return false;
 }
 
-void SweepDirectory(const std::string& parent) {
+constexpr std::string_view kNameStart = "caisson.";
+
+// In clock ticks since boot; 0 when it cannot be known.
+std::uint64_t StartOf(const std::string& process) {
+  const auto text = ReadSmallFile("/proc/" + process + "/stat");
+  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text->substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;  // counted as in proc(5)
+  std::uint64_t start = 0;
+  fields >> start;
+  return start;
+}
+
+// Whether the process is gone that gave a group this name.
+bool IsStale(std::string_view name) {
+  if (!name.starts_with(kNameStart)) return false;
+  name.remove_prefix(kNameStart.size());
+  pid_t pid = 0;
+  std::uint64_t start = 0;
+  const char* const end = name.data() + name.size();
+  const char* at = std::from_chars(name.data(), end, pid).ptr;
+  if (at != end && *at == '-') std::from_chars(at + 1, end, start);
+  if (pid <= 0) return false;
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  const std::uint64_t actual = StartOf(std::to_string(pid));
+  return start != 0 && actual != 0 && actual != start;
+}
+
+void SweepDirectory(const std::string& parent, Cgroup::Swept& swept) {
   DIR* directory = ::opendir(parent.c_str());
   if (directory == nullptr) return;
   while (const dirent* entry = ::readdir(directory)) {
-    std::string_view name(entry->d_name);
-    if (!name.starts_with("caisson.")) continue;
-    name.remove_prefix(8);
-    pid_t pid = 0;
-    std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
-      ::rmdir((parent + "/" + entry->d_name).c_str());  // fails when it is in use: right so
-    }
+    if (!IsStale(entry->d_name)) continue;
+    std::string group = parent + "/" + entry->d_name;
+    const bool removed = ::rmdir(group.c_str()) == 0;
+    (removed ? swept.removed : swept.left).push_back(std::move(group));
   }
   ::closedir(directory);
 }
@@ -255,7 +281,10 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   return *this;
 }
 
-std::string Cgroup::NamePrefix() { return "caisson." + std::to_string(::getpid()) + "."; }
+std::string Cgroup::NamePrefix() {
+  return std::string(kNameStart) + std::to_string(::getpid()) + "-" +
+         std::to_string(StartOf("self")) + ".";
+}
 
 void Cgroup::AddController(const ControllerPlace& place, const std::string& name,
                            const CgroupLimits& limits) {
@@ -288,10 +317,12 @@ Cgroup Cgroup::Make(const std::string& name, const CgroupLimits& limits) {
   return group;
 }
 
-void Cgroup::Sweep() {
+Cgroup::Swept Cgroup::Sweep() {
+  Swept swept;
   for (const ControllerPlace& place : FindControllers()) {
-    if (place.version != 0) SweepDirectory(place.parent);
+    if (place.version != 0) SweepDirectory(place.parent, swept);
   }
+  return swept;
 }
 
 Result<void> Cgroup::Attach(pid_t pid) {

@@ -2,14 +2,17 @@
 #include "os/cgroup.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "os/cgroup_reaper.h"
 #include "os/fd.h"
 
 namespace caisson::os {
@@ -104,14 +107,100 @@ TEST(Cgroup, SweepsOnlyWhatDeadProcessesLeft) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
-  const std::string dead = place.parent + "/caisson." + std::to_string(child) + ".0";
+  const std::string dead = place.parent + "/caisson." + std::to_string(child) + "-1.0";
+  const std::string reused = place.parent + "/caisson." + std::to_string(::getpid()) + "-1.0";
   const std::string ours = place.parent + "/" + Cgroup::NamePrefix() + "sweep";
-  fs::create_directory(dead);
-  fs::create_directory(ours);
-  Cgroup::Sweep();
+  const std::string foreign = place.parent + "/caisson.of-somebody-else";
+  for (const auto& group : {ours, foreign}) fs::create_directory(group);
+  bool told = false;
+  for (int i = 0; i < 20 && !told; ++i) {  // another program's sweep may come first
+    for (const auto& group : {dead, reused}) fs::create_directory(group);
+    told = std::ranges::count(Cgroup::Sweep().removed, dead) == 1;
+  }
+  EXPECT_TRUE(told);
   EXPECT_FALSE(fs::exists(dead));
+  EXPECT_FALSE(fs::exists(reused)) << "an earlier process with our pid";
   EXPECT_TRUE(fs::exists(ours));
+  EXPECT_TRUE(fs::exists(foreign));
   fs::remove(ours);
+  fs::remove(foreign);
+}
+
+TEST(Cgroup, SweepingTellsOfAGroupThatIsStillInUse) {
+  const ControllerPlace place = FindControllers()[0];
+  if (place.version == 0) GTEST_SKIP() << place.reason;
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const std::string group = place.parent + "/caisson." + std::to_string(gone) + "-1.0";
+  fs::create_directory(group);
+  const pid_t inside = ::fork();
+  if (inside == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(WriteSmallFile(group + "/cgroup.procs", std::to_string(inside)));
+  const Cgroup::Swept swept = Cgroup::Sweep();
+  EXPECT_NE(std::ranges::find(swept.left, group), swept.left.end());
+  ASSERT_GT(inside, 1);
+  ::kill(inside, SIGKILL);
+  ::waitpid(inside, nullptr, 0);
+  for (int i = 0; i < 1000 && fs::exists(group); ++i) {
+    Cgroup::Sweep();
+    ::usleep(10'000);
+  }
+  EXPECT_FALSE(fs::exists(group));
+}
+
+// A process with a reaper and a group that has a process in it, which dies with it. Writes the
+// group's name once all that stands.
+[[noreturn]] void Supervise(int ready) {
+  const auto reaper = CgroupReaper::Start();
+  if (!reaper || !reaper->running()) ::_exit(1);
+  const std::string name = Cgroup::NamePrefix() + "reaped";
+  Cgroup group = Cgroup::Make(name, {.memory_bytes = 64u << 20});
+  const pid_t supervisor = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (::getppid() == supervisor) ::usleep(10'000);
+    ::_exit(0);
+  }
+  if (!group.Attach(worker)) ::_exit(2);
+  (void)!::write(ready, name.c_str(), name.size());
+  for (;;) ::pause();
+}
+
+TEST(CgroupReaper, RemovesTheGroupsOfAProcessThatIsKilled) {
+  const ControllerPlace place = FindControllers()[0];
+  if (place.version == 0) GTEST_SKIP() << place.reason;
+  auto pipe = MakePipe();
+  ASSERT_TRUE(pipe);
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) Supervise(pipe->second.get());
+  ASSERT_GT(supervisor, 1);
+  pipe->second.Reset();
+  char name[256] = {};
+  const ssize_t got = ::read(pipe->first.get(), name, sizeof name - 1);
+  const std::string group = place.parent + "/" + name;
+  const bool was_there = got > 0 && fs::exists(group);
+  ::kill(supervisor, SIGKILL);
+  ::waitpid(supervisor, nullptr, 0);
+  ASSERT_TRUE(was_there);
+  for (int i = 0; i < 1000 && fs::exists(group); ++i) ::usleep(10'000);
+  EXPECT_FALSE(fs::exists(group));
+}
+
+TEST(CgroupReaper, EndsWithItsOwnerAndTouchesNoGroupThen) {
+  const ControllerPlace place = FindControllers()[0];
+  if (place.version == 0) GTEST_SKIP() << place.reason;
+  const Cgroup group = Cgroup::Make(Cgroup::NamePrefix() + "kept", {.memory_bytes = 64u << 20});
+  {
+    auto reaper = CgroupReaper::Start();
+    ASSERT_TRUE(reaper) << reaper.error().message;
+    EXPECT_TRUE(reaper->running());
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_TRUE(fs::exists(group.directories().at(0)));
 }
 
 TEST(Cgroup, LimitsWhatItSaysAndGoesAway) {

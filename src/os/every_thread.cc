@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 
@@ -43,24 +44,13 @@ void Handler(int) {
   errno = saved;
 }
 
-#if defined(__SANITIZE_THREAD__)
-#define CAISSON_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CAISSON_THREAD_SANITIZER 1
-#endif
-#endif
-
 // ThreadSanitizer has a thread of its own that blocks all signals and cannot be reached; in its
 // builds, and in no others, such a thread is passed over.
-bool BelongsToSanitizer([[maybe_unused]] const std::string& status) {
-#ifdef CAISSON_THREAD_SANITIZER
+bool BelongsToSanitizer(const std::string& status) {
+  if constexpr (!kThreadSanitizer) return false;
   const std::size_t at = status.find("\nSigBlk:\t");
   if (at == std::string::npos) return false;
   return (std::strtoull(status.c_str() + at + 9, nullptr, 16) >> (Signal() - 1) & 1) != 0;
-#else
-  return false;
-#endif
 }
 
 // The ids of all threads as our own pid namespace has them: the last of "NSpid:". /proc may be the

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens around the process: signals, closed descriptors, workers that die, nothing left behind."""
 
+import glob
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -22,9 +25,10 @@ class Processes(unittest.TestCase):
         self.own.wait_until_gone()
         self.own.close()
 
-    def start(self, *arguments: str, source: str = ENDLESS, **options) -> subprocess.Popen:
+    def start(self, *arguments: str, source: str = ENDLESS, cache: str = "", **options) -> subprocess.Popen:
+        own_cache = {"CAISSON_CACHE_DIR": cache} if cache else {}
         process = subprocess.Popen([str(self.own.program), *arguments], stdin=subprocess.PIPE, cwd=ROOT,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), **options)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment() | own_cache, **options)
         process.stdin.write(source.encode())
         process.stdin.close()
         process.stdin = None
@@ -80,11 +84,37 @@ class Processes(unittest.TestCase):
         self.assertEqual(report["error"]["code"], "isolate.worker_lost", err)
         self.assertEqual(process.returncode, 6, err)
 
-    def test_workers_die_with_a_command_that_is_killed(self):
+    def test_workers_and_their_cgroups_go_with_a_command_that_is_killed(self):
         process = self.start_call()
+        groups = f"/sys/fs/cgroup/*/**/caisson.{process.pid}-*"
+        if os.path.isdir("/sys/fs/cgroup/memory") and os.access("/sys/fs/cgroup/memory", os.W_OK):
+            self.assertNotEqual(glob.glob(groups, recursive=True), [])
         process.kill()
         process.communicate(timeout=30)
         self.own.wait_until_gone()
+        self.own.wait_for(lambda: not glob.glob(groups, recursive=True), 30)
+
+    def test_a_signal_ends_a_command_whose_worker_has_not_started_yet(self):
+        with tempfile.TemporaryDirectory() as empty:  # the worker must compile for some seconds first
+            process = self.start(*LONG, "--workers", "1", cache=empty)
+            self.own.wait_for(lambda: self.own.processes("caisson-isolate"), 60)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=30)
+        self.assertIn(b"before it began", err)
+        self.assertEqual(process.returncode, 4, err)
+
+    def test_doctor_tells_of_cgroups_that_were_left(self):
+        parent = "/sys/fs/cgroup/pids"
+        if not os.access(parent, os.W_OK) or "pids:/\n" not in pathlib.Path("/proc/self/cgroup").read_text():
+            self.skipTest("no pids hierarchy (v1) in which to leave one")
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        stale = f"{parent}/caisson.{gone.pid}-1.0"
+        os.mkdir(stale)
+        done = subprocess.run([str(self.own.program), "doctor", "--json"], capture_output=True, env=environment(),
+                              timeout=120)
+        self.assertFalse(os.path.exists(stale))
+        self.assertIn(stale, json.loads(done.stdout)["stale_cgroups"]["removed"])
 
     def test_a_reader_that_has_gone_is_an_error(self):
         reading, writing = os.pipe()

@@ -71,8 +71,10 @@ Result<std::unique_ptr<WorkerRuntime::Pool>> WorkerRuntime::Pool::Create(WorkerO
   const std::size_t cores = CoresOfThisProcess();
   options.workers = options.workers == 0 ? cores : std::min(options.workers, cores);
   options.calls_in_flight = std::max<std::size_t>(options.calls_in_flight, 1);
-  os::Cgroup::Sweep();
   std::unique_ptr<Pool> pool(new Pool(std::move(options)));
+  (void)os::Cgroup::Sweep();  // of runs that were killed together with their reaper
+  CAISSON_ASSIGN(pool->reaper_, os::CgroupReaper::Start());
+  CAISSON_ASSIGN(pool->stop_event_, os::MakeEventFd());
   for (std::size_t i = 0; i < pool->options_.workers; ++i) {
     auto slot = std::make_unique<Slot>();
     CAISSON_ASSIGN(slot->leader_wake, os::MakeEventFd());
@@ -88,6 +90,7 @@ void WorkerRuntime::Pool::Shutdown() {
   Lock lock(mutex_);
   if (stopping_) return;
   stopping_ = true;
+  Signal(stop_event_);
   started_.notify_all();
   for (auto& slot : slots_) {
     Signal(slot->leader_wake);
@@ -97,6 +100,7 @@ void WorkerRuntime::Pool::Shutdown() {
   for (auto& slot : slots_) {
     if (slot->thread.joinable()) slot->thread.join();
   }
+  reaper_ = os::CgroupReaper();
   lock.lock();
   Finished finished;
   for (auto& slot : slots_) {
@@ -392,7 +396,7 @@ bool WorkerRuntime::Pool::AnyOther(const Slot& slot, Slot::State state) const {
 void WorkerRuntime::Pool::Start(Lock& lock, Slot& slot) {
   lock.unlock();
   auto backoff = kFirstBackoff;
-  auto worker = StartWorker(options_);
+  auto worker = StartWorker(options_, stop_event_);
   for (int attempt = 1; attempt < kStartAttempts; ++attempt) {
     // Anything else will be the same again.
     if (worker || worker.error().code != errors::kIsolateWorkerLost) break;
@@ -403,7 +407,7 @@ void WorkerRuntime::Pool::Start(Lock& lock, Slot& slot) {
     lock.unlock();
     if (stopping) break;
     backoff *= 4;
-    worker = StartWorker(options_);
+    worker = StartWorker(options_, stop_event_);
   }
   lock.lock();
   ++start_attempts_;

@@ -18,6 +18,7 @@
 
 #include "isolate/worker/slot.h"
 #include "isolate/worker/worker.h"
+#include "os/cgroup_reaper.h"
 
 namespace caisson::isolate {
 
@@ -72,10 +73,12 @@ class WorkerRuntime::Pool {
   static void RunCallbacks(Lock& lock, Finished& finished);
 
   const WorkerOptions options_;
+  os::CgroupReaper reaper_;  // declared first: ends after the workers and their groups have gone
   std::mutex mutex_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::deque<PendingPtr> queue_;  // not with a worker yet
   bool stopping_ = false;
+  os::UniqueFd stop_event_;  // readable once stopping_ is set, and from then on
   std::chrono::nanoseconds usual_duration_{
       std::chrono::milliseconds(10)};  // of recent calls, smoothed
   Clock::time_point next_start_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <sstream>
 #include <utility>
@@ -26,8 +27,27 @@ std::unexpected<Status> Lost(const std::string& what) {
                                               "`caisson doctor` checks the host.");
 }
 
+// Returns once the channel has something to read.
+Result<void> AwaitInput(const WorkerProcess& worker, const os::UniqueFd& stop,
+                        std::chrono::steady_clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    std::array<pollfd, 2> events = {pollfd{worker.channel.get(), POLLIN, 0},
+                                    pollfd{stop.get(), POLLIN, 0}};
+    const int ready = left.count() <= 0
+                          ? 0
+                          : ::poll(events.data(), events.size(), static_cast<int>(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return Lost("it was not ready in time");
+    if (events[1].revents != 0) return Lost("the runtime was shut down meanwhile");
+    return {};
+  }
+}
+
 // The first frame of the worker.
-Result<ReadyMessage> AwaitReady(WorkerProcess& worker, std::chrono::milliseconds timeout) {
+Result<ReadyMessage> AwaitReady(WorkerProcess& worker, std::chrono::milliseconds timeout,
+                                const os::UniqueFd& stop) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   FrameReader reader;
   FrameReader::Frame frame{};
@@ -35,12 +55,7 @@ Result<ReadyMessage> AwaitReady(WorkerProcess& worker, std::chrono::milliseconds
     const FrameReader::State state = reader.Next(kMaxReadyBytes, frame);
     if (state == FrameReader::State::kViolation) return Lost("it does not speak the protocol");
     if (state == FrameReader::State::kFrame) break;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd event{worker.channel.get(), POLLIN, 0};
-    const int ready = left.count() <= 0 ? 0 : ::poll(&event, 1, static_cast<int>(left.count()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return Lost("it was not ready in time");
+    CAISSON_TRY(AwaitInput(worker, stop, deadline));
     const FrameReader::Room room = reader.Prepare();
     const ssize_t n = ::recv(worker.channel.get(), room.data, room.size, 0);
     if (n < 0 && errno == EINTR) continue;
@@ -79,7 +94,7 @@ std::vector<jail::WallReport> MergeWalls(const std::vector<jail::WallReport>& ou
 
 }  // namespace
 
-Result<WorkerProcess> StartWorker(const WorkerOptions& options) {
+Result<WorkerProcess> StartWorker(const WorkerOptions& options, const os::UniqueFd& stop) {
   WorkerProcess worker;
   CAISSON_ASSIGN(os::FdPair pair, os::MakeSocketPair(kChannelBytes));
   jail::SpawnOptions spawn{.executable = options.executable,
@@ -92,7 +107,7 @@ Result<WorkerProcess> StartWorker(const WorkerOptions& options) {
   worker.channel = std::move(pair.first);
   CAISSON_ASSIGN(worker.jailed, jail::Spawn(spawn));
   pair.second.Reset();
-  CAISSON_ASSIGN(const ReadyMessage ready, AwaitReady(worker, options.start_timeout));
+  CAISSON_ASSIGN(const ReadyMessage ready, AwaitReady(worker, options.start_timeout, stop));
   worker.walls = MergeWalls(worker.jailed.walls, ready.walls);
   if (auto describe = json::Read(ready.describe)) worker.describe = *std::move(describe);
   return worker;

@@ -21,10 +21,11 @@ struct WorkerProcess {
   json::Value describe;                 // what its executor says of itself
 };
 
-// Blocks until the worker is ready. The process dies with the calling thread. Fails with
-// jail.unavailable and with what the worker's factory failed with, both for good, and with
-// isolate.worker_lost when it died or did not answer, which a second try may mend.
-Result<WorkerProcess> StartWorker(const WorkerOptions& options);
+// Blocks until the worker is ready, or until `stop` is readable. The process dies with the calling
+// thread. Fails with jail.unavailable and with what the worker's factory failed with, both for
+// good, and with isolate.worker_lost when it died, did not answer, which a second try may mend, or
+// was stopped.
+Result<WorkerProcess> StartWorker(const WorkerOptions& options, const os::UniqueFd& stop);
 
 // What the process uses now.
 std::uint64_t ResidentBytes(const WorkerProcess& worker);

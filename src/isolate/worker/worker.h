@@ -63,7 +63,8 @@ class WorkerRuntime final : public Runtime {
  public:
   using Callback = std::function<void(Result<EncodedOutcome>)>;
 
-  // Starts nothing yet: a worker starts with the first call that needs it.
+  // Starts no worker yet: one starts with the first call that needs it. Where cgroups can be made,
+  // a process starts that removes ours should this process be killed (os/cgroup_reaper.h).
   static Result<std::unique_ptr<WorkerRuntime>> Create(WorkerOptions options);
   // Kills all workers. Calls that wait get isolate.worker_lost.
   ~WorkerRuntime() override;

@@ -23,12 +23,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "errors/isolate.h"
 #include "errors/jail.h"
 #include "errors/wasm.h"
 #include "isolate/micropython/executor.h"
 #include "isolate/worker/frame.h"
 #include "jail/spawn.h"
+#include "json/writer.h"
 
 namespace caisson::isolate {
 namespace {
@@ -477,6 +479,23 @@ TEST(WorkerRuntime, AnswersThreadsThatWaitWhenItIsShutDownAndRefusesLaterCalls) 
   EXPECT_EQ(later.error().code, errors::kIsolateWorkerLost);
 }
 
+TEST(WorkerRuntime, ShutsDownWhileAWorkerStarts) {
+  WorkerOptions options = OneWorker();
+  options.arguments = {"hang"};
+  options.start_timeout = 1h;
+  auto runtime = Make(options);
+  Answers answers;
+  runtime->Submit(JobOf("echo"), answers.Take());
+  std::thread waiting([&] { EXPECT_FALSE(runtime->Warm()); });
+  std::this_thread::sleep_for(200ms);
+  runtime->Shutdown();
+  waiting.join();
+  const auto results = answers.Await(1);
+  ASSERT_FALSE(results[0]);
+  EXPECT_EQ(results[0].error().code, errors::kIsolateWorkerLost);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the worker has gone";
+}
+
 TEST(WorkerRuntime, PassesOnWhyTheFactoryFailed) {
   WorkerOptions options = OneWorker();
   options.arguments = {"fail"};
@@ -577,9 +596,18 @@ TEST(WorkerRuntime, EndsItsWorkersWhenItIsKilled) {
   }
   EXPECT_EQ(ended, worker);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  // The reaper of the cgroups is the only other one, and ends when they have gone.
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  const std::string groups = "caisson." + std::to_string(child) + "-";
+  for (const auto& place : os::FindControllers()) {
+    if (place.version == 0) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(place.parent)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with(groups)) << entry.path();
+    }
+  }
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   ::close(pipe_fds[0]);
-  os::Cgroup::Sweep();
 }
 
 // ---- the real runtime, in its jail ----
@@ -588,25 +616,10 @@ std::string Body(const std::string& lines) { return "def run(self, state, config
 
 // Wasmtime is not built for ThreadSanitizer, which then neither delivers signals to its threads nor
 // understands its locks.
-#if defined(__SANITIZE_THREAD__)
-#define CAISSON_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CAISSON_THREAD_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kKeepsFreedMemory = true;  // AddressSanitizer's quarantine
-#elif defined(__has_feature)
-constexpr bool kKeepsFreedMemory = __has_feature(address_sanitizer);
-#else
-constexpr bool kKeepsFreedMemory = false;
-#endif
-#ifdef CAISSON_THREAD_SANITIZER
-#define SKIP_UNDER_THREAD_SANITIZER() GTEST_SKIP() << "Wasmtime is not built for ThreadSanitizer"
-#else
-#define SKIP_UNDER_THREAD_SANITIZER() static_cast<void>(0)
-#endif
+#define SKIP_UNDER_THREAD_SANITIZER() \
+  if (kThreadSanitizer) GTEST_SKIP() << "Wasmtime is not built for ThreadSanitizer"
+
+constexpr std::uint64_t kQuarantine = 256u << 20;  // where AddressSanitizer keeps freed memory
 
 std::unique_ptr<WorkerRuntime> MakeMicroPython() {
   WorkerOptions options = OneWorker();
@@ -683,7 +696,75 @@ TEST(MicroPythonInAWorker, GivesTheSameAsInThisProcessAndStaysAsSmall) {
     const auto next = runtime->Call(job);
     ASSERT_TRUE(next && next->value == first->value);
   }
-  EXPECT_LT(runtime->Stats().resident_bytes, before + (kKeepsFreedMemory ? 256u << 20 : 4u << 20));
+  EXPECT_LT(runtime->Stats().resident_bytes, before + (kAddressSanitizer ? kQuarantine : 4u << 20));
+  EXPECT_EQ(runtime->Stats().started, 1u);
+}
+
+// Whatever a call changes, the next one in the same worker finds as it was, be it of the same
+// source or of another.
+TEST(MicroPythonInAWorker, NothingThatACallLeavesIsSeenByTheNext) {
+  SKIP_UNDER_THREAD_SANITIZER();
+  auto runtime = MakeMicroPython();
+  const auto call = [&](const std::string& source) {
+    EncodedJob job = JobOf(source, R"({"self":{"f":1},"state":{"l":[1]},"config":{}})");
+    const auto result = runtime->CallEncoded(job);
+    EXPECT_TRUE(result) << result.error().message;
+    if (!result) return std::string();
+    const Outcome outcome = Decode(*result);
+    if (!outcome.ok()) return outcome.error_type + ": " + outcome.message;
+    return json::WriteCanonical(outcome.value).value_or("?");
+  };
+  // Each makes a mark if it can, and tells whether it found one.
+  const std::vector<std::pair<std::string, std::string>> marks = {
+      {"a global list",
+       "kept = []\ndef mark(self, state):\n    kept.append(1)\n"
+       "    return len(kept) - 1\n"},
+      {"a global name",
+       "n = 0\ndef mark(self, state):\n    global n\n    n += 1\n"
+       "    return n - 1\n"},
+      {"a default argument",
+       "def mark(self, state, kept=[]):\n    kept.append(1)\n"
+       "    return len(kept) - 1\n"},
+      {"the class of self",
+       "def mark(self, state):\n    found = hasattr(type(self), 'm')\n"
+       "    type(self).m = 1\n    return found\n"},
+      {"self",
+       "def mark(self, state):\n    found = hasattr(self, 'm')\n    self.m = 1\n"
+       "    return found or self.f != 1\n"},
+      {"the state",
+       "def mark(self, state):\n    state['l'].append(2)\n"
+       "    return len(state['l']) != 2\n"},
+      {"a built-in type",
+       "def mark(self, state):\n    found = hasattr(list, 'm')\n    try:\n"
+       "        list.m = 1\n    except (AttributeError, TypeError):\n"
+       "        pass\n    return found\n"},
+      {"an exception class",
+       "def mark(self, state):\n    found = hasattr(ValueError, 'm')\n"
+       "    try:\n        ValueError.m = 1\n"
+       "    except (AttributeError, TypeError):\n        pass\n"
+       "    return found\n"},
+      {"an own class",
+       "class C:\n    n = 0\ndef mark(self, state):\n    C.n += 1\n"
+       "    return C.n - 1\n"},
+      {"a generator",
+       "def g():\n    n = 0\n    while True:\n        n += 1\n        yield n\n"
+       "it = g()\ndef mark(self, state):\n    return next(it) - 1\n"},
+      {"a function's attribute",
+       "def mark(self, state):\n    try:\n"
+       "        found = hasattr(mark, 'm')\n        mark.m = 1\n"
+       "    except AttributeError:\n        found = False\n"
+       "    return found\n"},
+  };
+  for (const auto& [what, source] : marks) {
+    const std::string run = source +
+                            "def run(self, state, config):\n"
+                            "    return {'found': int(mark(self, state))}\n";
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(call(run), R"({"found":0})") << what;
+    EXPECT_EQ(call(run + "# of another source\n"), R"({"found":0})") << what;
+  }
+  EXPECT_EQ(call("def run(self, state, config):\n    return {'a': [m for m in (type(self), list, "
+                 "ValueError) if hasattr(m, 'm')]}\n"),
+            R"({"a":[]})");
   EXPECT_EQ(runtime->Stats().started, 1u);
 }
 
