@@ -80,6 +80,67 @@ TEST(Body, MayNotExceedWhatTheBytecodeCounts) {
   EXPECT_FALSE(PrepareBody({"n", {}, {}, "return [" + repeated(30'001) + "]"}));
 }
 
+// `count` statements inside of `head`, and `tail` behind them.
+std::string LongBlock(std::string_view head, std::string_view statement, int count,
+                      std::string_view tail = "") {
+  std::string text = "d = {}\nx = 1\n" + std::string(head) + "\n";
+  for (int i = 0; i < count; ++i) text += "    " + std::string(statement) + "\n";
+  return text + std::string(tail) + "return {'x': x}";
+}
+
+// The counts are the artifact's own: it compiles the first number of statements, not the second.
+TEST(Body, MayNotHaveABlockThatNoJumpCrosses) {
+  struct Case {
+    std::string_view head;
+    std::string_view statement;
+    int good;
+    int bad;
+    std::string_view tail = "";
+  };
+  const Case cases[] = {
+      {"while x:", "x = 1", 8190, 8200},
+      {"while True:", "x = 1", 8190, 8200},
+      {"for i in d:", "x = 1", 8188, 8200},
+      {"if x:", "x = 1", 8191, 8193},
+      {"if x:\n    pass\nelse:", "x = 1", 8191, 8193},
+      {"while x:", "d[x] = x", 4095, 4100},
+      {"while x:", "x = x + 1", 4095, 4100},
+      {"while x:", "x += 1", 4095, 4100},
+      {"while x:", "d.append(x)", 2340, 2345},
+      {"with x:", "x = 1", 16382, 16390},
+      {"try:", "x = 1", 16382, 16390, "except ValueError:\n    pass\n"},
+      {"try:\n    pass\nexcept ValueError:", "x = 1", 8190, 8200},
+  };
+  for (const Case& each : cases) {
+    EXPECT_TRUE(
+        PrepareBody({"n", {}, {}, LongBlock(each.head, each.statement, each.good, each.tail)}))
+        << each.head << " " << each.statement;
+    const auto refused =
+        PrepareBody({"n", {}, {}, LongBlock(each.head, each.statement, each.bad, each.tail)});
+    ASSERT_FALSE(refused) << each.head << " " << each.statement;
+    EXPECT_EQ(refused.error()[0].code, errors::kBodyUnsupportedSyntax);
+    EXPECT_EQ(refused.error()[0].span.line, 3u);
+  }
+}
+
+TEST(Body, MayHaveALongBlockOfWhichNoCodeIsMade) {
+  for (const std::string_view head :
+       {"if 0:", "if x:\n    return {}\nelse:", "while x:\n    break", "def f():"}) {
+    EXPECT_TRUE(PrepareBody({"n", {}, {}, LongBlock(head, "x = 1", 9000)})) << head;
+  }
+  EXPECT_TRUE(PrepareBody({"n", {}, {}, LongBlock("while x:", "'text'", 9000)}));
+  EXPECT_TRUE(PrepareBody({"n", {}, {}, LongBlock("while x:", "pass", 9000)}));
+}
+
+TEST(Body, NamesOnlyTheInnermostBlockThatIsTooLong) {
+  std::string text = "while state:\n    if state:\n";
+  for (int i = 0; i < 9000; ++i) text += "        x = 1\n";
+  const auto refused = PrepareBody({"n", {}, {}, text + "return {'x': x}"});
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().size(), 1u);
+  EXPECT_EQ(refused.error()[0].span, (SourceSpan{2, 4, 2, 6}));
+}
+
 TEST(Body, CannotBeLargerThanABody) {
   const std::string huge = "return '" + std::string(3u << 20, 'x') + "'";
   ASSERT_FALSE(PrepareBody({"n", {}, {}, huge}));

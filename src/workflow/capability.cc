@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "errors/body.h"
+#include "workflow/block_size.h"
 
 namespace caisson::workflow {
 namespace {
@@ -27,6 +28,17 @@ class SyntaxChecker {
   SyntaxChecker(const python::FunctionDef& run, std::string_view node_id,
                 std::vector<Diagnostic>& out)
       : run_(run), prefix_("CodeNode '" + std::string(node_id) + "' body uses "), out_(out) {}
+
+  void CheckBlocks() {
+    for (const python::Stmt* stmt : FindLongBlocks(run_)) {
+      const bool handler = stmt->kind == StmtKind::kWith || stmt->kind == StmtKind::kTry;
+      Report(Keyword(*stmt, KeywordWidth(*stmt)),
+             "a block of more than " +
+                 std::to_string(handler ? kMaxHandlerJumpBytes : kMaxJumpBytes) +
+                 " bytes of bytecode (some thousand statements)",
+             "move parts of the block into functions, or the data into a list to loop over");
+    }
+  }
 
   void Check(NodeRef node) {
     if (node.stmt() != nullptr) CheckStmt(*node.stmt());
@@ -214,6 +226,20 @@ class SyntaxChecker {
            kind == ExprKind::kSetComp || kind == ExprKind::kDict || kind == ExprKind::kDictComp;
   }
 
+  // Of a statement with a block.
+  static std::uint32_t KeywordWidth(const python::Stmt& stmt) {
+    switch (stmt.kind) {
+      case StmtKind::kIf:
+        return 2;
+      case StmtKind::kWhile:
+        return 5;
+      case StmtKind::kWith:
+        return 4;
+      default:  // for, try
+        return 3;
+    }
+  }
+
   static SourceSpan Keyword(const python::Stmt& stmt, std::uint32_t width) {
     return {stmt.span.line, stmt.span.column, stmt.span.line, stmt.span.column + width};
   }
@@ -231,6 +257,7 @@ void CheckGuestSyntax(const python::FunctionDef& run, std::span<const NodeRef> n
                       std::string_view node_id, std::vector<Diagnostic>& out) {
   SyntaxChecker checker(run, node_id, out);
   for (const NodeRef node : nodes) checker.Check(node);
+  checker.CheckBlocks();
 }
 
 }  // namespace internal

@@ -125,11 +125,45 @@ TEST(HostileError, AnErrorAfterACaughtAllocationFailureKeepsItsOwnKind) {
   EXPECT_EQ(Eval(caught + "return {'a': 1}"), R"({"a":1})");
 }
 
+// The compiler's own limit: src/workflow/block_size.h counts on these numbers.
+TEST(HostileError, ABlockThatNoJumpCrossesIsASyntaxFaultThatNamesTheLimit) {
+  const auto loop = [](int count) {
+    std::string lines = "x = 0\nwhile x:";
+    for (int i = 0; i < count; ++i) lines += "\n    x = 1";
+    return Call(Body(lines + "\nreturn {}"));
+  };
+  EXPECT_TRUE(loop(8190).ok());
+  const Outcome outcome = loop(8200);
+  EXPECT_EQ(outcome.fault, Fault::kSyntax) << Show(outcome);
+  EXPECT_NE(outcome.message.find("16,384 bytes"), std::string::npos) << outcome.message;
+}
+
 // ---- one call and the next
 
 TEST(HostileState, NoFailureOfOneCallColoursTheNext) {
   EXPECT_EQ(Call(Body("x = 'x' * 100000000")).fault, Fault::kMemory);
   EXPECT_EQ(Eval("raise MemoryError('fake')"), "raised MemoryError: fake");
+}
+
+// With the whole memory in reach, as a body would have it that broke its interpreter.
+TEST(HostileState, NoByteOfOneCallIsInTheMemoryOfTheNext) {
+  const auto open = [](std::string_view lines) {
+    Limits limits;
+    limits.fuel = 0;
+    return Show(CallOn(OpenExecutor(), Body(lines), R"({"state":{"half":"left-by-"}})", limits));
+  };
+  const std::string count =
+      "import uctypes\n"
+      "memory = uctypes.bytearray_at(0, 8 << 20)\n"
+      "half = state['half'].encode()\n"
+      "found = 0\n"
+      "at = memory.find(half + b'an-earlier-call')\n";
+  const std::string leave =
+      "l = []\nfor i in range(3000):\n    l.append(state['half'] + 'an-earlier-call' * 40)\n";
+  EXPECT_EQ(open(leave + count + "return {'there': at >= 0}"), R"({"there":true})");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(open(count + "return {'there': at >= 0}"), R"({"there":false})");
+  }
 }
 
 }  // namespace
