@@ -25,4 +25,14 @@ Result<void> LowerLimit(int resource, std::uint64_t value) {
   return {};
 }
 
+Result<std::uint64_t> RaiseSoftLimit(int resource, std::uint64_t value) {
+  rlimit limit{};
+  const auto kind = static_cast<__rlimit_resource_t>(resource);
+  if (::getrlimit(kind, &limit) != 0) return SyscallError("getrlimit");
+  if (limit.rlim_cur >= value) return limit.rlim_cur;
+  limit.rlim_cur = std::min<rlim_t>(value, limit.rlim_max);
+  if (::setrlimit(kind, &limit) != 0) return SyscallError("setrlimit");
+  return limit.rlim_cur;
+}
+
 }  // namespace caisson::os

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker's side: one thread that reads a request, executes it, writes the reply. Nothing here
 // may need a system call that jail::WorkerSyscalls lacks once the seal is on.
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,12 +14,14 @@
 #include <utility>
 
 #include "errors/internal.h"
+#include "errors/wasm.h"
 #include "isolate/worker/frame.h"
 #include "isolate/worker/worker.h"
 #include "jail/seal.h"
 #include "jail/spawn.h"
 #include "jail/syscalls.h"
 #include "json/writer.h"
+#include "os/rlimit.h"
 
 namespace caisson::isolate {
 namespace {
@@ -114,9 +117,22 @@ class Server {
   EncodedJob job_;  // kept for its buffers
 };
 
+// Calls run on this thread: the engine's stack for the guest must fit into ours.
+Result<void> EnsureStack() {
+  constexpr std::uint64_t kWanted = 8u << 20;
+  constexpr std::uint64_t kLeast = 4u << 20;
+  CAISSON_ASSIGN(const std::uint64_t bytes, os::RaiseSoftLimit(RLIMIT_STACK, kWanted));
+  if (bytes >= kLeast) return {};
+  return Fail(errors::kWasmLimitTooLow, "An isolate worker needs a stack of " +
+                                            std::to_string(kLeast >> 10) +
+                                            " KiB, but RLIMIT_STACK (ulimit -Hs) allows " +
+                                            std::to_string(bytes >> 10) + " KiB; raise the limit.");
+}
+
 // Everything up to and with the seal.
 Result<std::unique_ptr<Executor>> Prepare(const jail::SealTicket& ticket,
                                           const ExecutorFactory& factory, ReadyMessage& ready) {
+  CAISSON_TRY(EnsureStack());
   CAISSON_ASSIGN(ready.walls, jail::Harden(ticket));
   CAISSON_ASSIGN(std::unique_ptr<Executor> executor, factory());
   CAISSON_ASSIGN(ready.describe, json::Write(executor->Describe()));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -766,6 +767,48 @@ TEST(MicroPythonInAWorker, NothingThatACallLeavesIsSeenByTheNext) {
                  "ValueError) if hasattr(m, 'm')]}\n"),
             R"({"a":[]})");
   EXPECT_EQ(runtime->Stats().started, 1u);
+}
+
+constexpr std::string_view kDeepRecursion =
+    "def run(self, state, config):\n"
+    "    l = []\n"
+    "    for i in range(100000):\n"
+    "        l = [l]\n"
+    "    return {'a': str(l)}\n";
+
+TEST(MicroPythonInAWorker, HasTheStackThatItNeedsUnderALowSoftLimit) {
+  SKIP_UNDER_THREAD_SANITIZER();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_STACK, &before), 0);
+  const rlimit low{1u << 20, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_STACK, &low), 0);
+  {
+    auto runtime = MakeMicroPython();
+    const auto result = runtime->CallEncoded(
+        JobOf(std::string(kDeepRecursion), R"({"self":{},"state":{},"config":{}})"));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome.fault, Fault::kRaised) << result->outcome.message;
+    EXPECT_EQ(result->outcome.error_type, "RuntimeError");
+  }
+  ::setrlimit(RLIMIT_STACK, &before);
+}
+
+TEST(MicroPythonInAWorker, IsRefusedUnderALimitThatCannotBeRaised) {
+  SKIP_UNDER_THREAD_SANITIZER();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit low{1u << 20, 1u << 20};
+    if (::setrlimit(RLIMIT_STACK, &low) != 0) ::_exit(1);
+    auto runtime = MakeMicroPython();
+    const auto warm = runtime->Warm();
+    if (warm) ::_exit(2);
+    if (warm.error().code != errors::kWasmLimitTooLow) ::_exit(3);
+    ::_exit(warm.error().message.find("RLIMIT_STACK") != std::string::npos ? 0 : 4);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(MicroPythonInAWorker, LosesOneCallToAKill) {
