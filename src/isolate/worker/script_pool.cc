@@ -2,6 +2,7 @@
 #include "isolate/worker/script_pool.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "errors/isolate.h"
 #include "errors/json.h"
 #include "isolate/worker/script_call.h"
+#include "os/cgroup.h"
 
 namespace caisson::isolate {
 namespace {
@@ -31,19 +33,29 @@ bool IsQuiet(const WorkerProcess& worker) {
 
 }  // namespace
 
-ScriptWorkerRuntime::Pool::Pool(WorkerOptions options)
-    : options_(std::move(options)), keeper_([this](const std::stop_token& stop) { Keep(stop); }) {}
+ScriptWorkerRuntime::Pool::Pool(WorkerOptions options, os::CgroupReaper reaper,
+                                os::UniqueFd stop_event)
+    : reaper_(std::move(reaper)),
+      stop_event_(std::move(stop_event)),
+      options_(std::move(options)),
+      keeper_([this](const std::stop_token& stop) { Keep(stop); }) {}
 
 Result<std::unique_ptr<ScriptWorkerRuntime::Pool>> ScriptWorkerRuntime::Pool::Create(
     WorkerOptions options) {
   if (options.workers == 0) {
     options.workers = std::max(1u, std::thread::hardware_concurrency());
   }
-  return std::unique_ptr<Pool>(new Pool(std::move(options)));
+  (void)os::Cgroup::Sweep();  // of runs that were killed together with their reaper
+  CAISSON_ASSIGN(os::CgroupReaper reaper, os::CgroupReaper::Start());
+  CAISSON_ASSIGN(os::UniqueFd stop_event, os::MakeEventFd());
+  return std::unique_ptr<Pool>(
+      new Pool(std::move(options), std::move(reaper), std::move(stop_event)));
 }
 
 ScriptWorkerRuntime::Pool::~Pool() {
   keeper_.request_stop();
+  const std::uint64_t one = 1;
+  (void)!::write(stop_event_.get(), &one, sizeof one);
   changed_.notify_all();
   keeper_.join();
 }
@@ -62,7 +74,7 @@ void ScriptWorkerRuntime::Pool::Keep(const std::stop_token& stop) {
 
 void ScriptWorkerRuntime::Pool::StartOne(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  auto started = StartWorker(options_);
+  auto started = StartWorker(options_, stop_event_);
   lock.lock();
   --starting_;
   if (!started) {

@@ -18,6 +18,8 @@
 #include "isolate/worker/frame.h"
 #include "isolate/worker/process.h"
 #include "isolate/worker/script_worker.h"
+#include "os/cgroup_reaper.h"
+#include "os/fd.h"
 
 namespace caisson::isolate {
 
@@ -36,7 +38,7 @@ class ScriptWorkerRuntime::Pool {
   WorkerStats Stats();
 
  private:
-  explicit Pool(WorkerOptions options);
+  Pool(WorkerOptions options, os::CgroupReaper reaper, os::UniqueFd stop_event);
 
   // Empty: `stop` was asked for while waiting.
   Result<std::unique_ptr<WorkerProcess>> Acquire(const std::stop_token& stop);
@@ -47,6 +49,8 @@ class ScriptWorkerRuntime::Pool {
   void Keep(const std::stop_token& stop);
   void StartOne(std::unique_lock<std::mutex>& lock);
 
+  os::CgroupReaper reaper_;  // declared first: ends after the workers and their groups have gone
+  os::UniqueFd stop_event_;  // readable once workers need not start any more
   const WorkerOptions options_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
