@@ -223,6 +223,7 @@ Result<Descriptors> OpenDescriptors(const RootedOptions& options) {
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -267,6 +268,7 @@ WallReport Report(Wall wall, const WallSet& leave_out) {
 
 std::vector<WallReport> Reports(const os::Cgroup& cgroup, const WallSet& leave_out) {
   std::vector<WallReport> reports;
+  reports.reserve(kWallCount);
   for (const Namespace& ns : kNamespaces) reports.push_back(Report(ns.wall, leave_out));
   for (Wall wall : {Wall::kEmptyRoot, Wall::kCleanStart, Wall::kNoNewPrivileges,
                     Wall::kCapabilities, Wall::kResourceLimits, Wall::kSeccomp}) {

@@ -150,7 +150,7 @@ bool Receive(int socket, Message& content, int* fds) {
 void CopyWritten(const ServeOptions& options) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14; only quicker
   for (uint32_t i = 0; i < options.written_count; ++i) {
-    const uint64_t* range = options.written + 2 * i;
+    const uint64_t* range = options.written + size_t{2} * i;
     if (Kernel(__NR_madvise, range[0], range[1], kPopulateWrite) != 0) return;
   }
 }

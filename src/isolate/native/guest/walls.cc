@@ -112,18 +112,18 @@ long LowerLimit(int resource, uint64_t value) {
 
 Failure LowerLimits(const CallRequest& request, const Sizes& sizes) {
   const struct {
-    int resource;
     uint64_t value;
+    int resource;
     bool wanted;
   } limits[] = {
-      {RLIMIT_NOFILE, static_cast<uint64_t>(kChannelFd), true},
-      {RLIMIT_NPROC, request.threads, request.threads != 0},
-      {RLIMIT_DATA, sizes.data + request.data_bytes, request.data_bytes != 0},
-      {RLIMIT_AS, sizes.address + request.address_bytes, request.address_bytes != 0},
-      {RLIMIT_FSIZE, request.disk_bytes, true},
-      {RLIMIT_CPU, request.cpu_seconds, request.cpu_seconds != 0},
-      {RLIMIT_SIGPENDING, 64, true},
-      {RLIMIT_CORE, 0, true},
+      {static_cast<uint64_t>(kChannelFd), RLIMIT_NOFILE, true},
+      {request.threads, RLIMIT_NPROC, request.threads != 0},
+      {sizes.data + request.data_bytes, RLIMIT_DATA, request.data_bytes != 0},
+      {sizes.address + request.address_bytes, RLIMIT_AS, request.address_bytes != 0},
+      {request.disk_bytes, RLIMIT_FSIZE, true},
+      {request.cpu_seconds, RLIMIT_CPU, request.cpu_seconds != 0},
+      {64, RLIMIT_SIGPENDING, true},
+      {0, RLIMIT_CORE, true},
   };
   for (const auto& limit : limits) {
     if (!limit.wanted) continue;
