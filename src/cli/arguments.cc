@@ -67,19 +67,57 @@ constexpr char kCompletionsFooter[] = R"(Examples:
   caisson completions zsh > ~/.zfunc/_caisson
   caisson completions fish > ~/.config/fish/completions/caisson.fish)";
 
-// CLI11 turns what a validator returns into its error; empty means good.
-template <typename Parse, typename Target>
+using namespace std::chrono_literals;
+
+// What an option takes, with the sentence that help and refusals show.
+template <typename Quantity>
+struct Range {
+  Quantity least;
+  Quantity most;
+  const char* shown;
+  bool takes_zero = false;
+
+  bool Holds(Quantity value) const {
+    return (value >= least && value <= most) || (takes_zero && value == Quantity{});
+  }
+};
+
+constexpr std::uint64_t kKiB = 1u << 10;
+constexpr std::uint64_t kMiB = 1u << 20;
+constexpr std::uint64_t kGiB = 1u << 30;
+
+// The interpreter starts with no less, and its addresses have 32 bits. Beyond the heap's bound its
+// allocator breaks.
+constexpr Range<std::uint64_t> kHeapRange{256 * kKiB, 512 * kMiB, "from 256KiB to 512MiB"};
+// What the interpreter needs beside its heap.
+constexpr std::uint64_t kBesideHeap = 2 * kMiB;
+constexpr Range<std::uint64_t> kMemoryRange{kHeapRange.least + kBesideHeap, 4 * kGiB,
+                                            "from the heap and 2MiB to 4GiB"};
+// A message of a worker has at most 1 GiB.
+constexpr Range<std::uint64_t> kOutputRange{kKiB, 512 * kMiB, "from 1KiB to 512MiB"};
+// An empty body needs half of the least.
+constexpr Range<std::uint64_t> kFuelRange{1'000'000, 1'000'000'000'000'000,
+                                          "0, or from 1M to 1000000G", true};
+constexpr Range<std::uint64_t> kStateRange{64 * kKiB, 64 * kGiB, "from 64KiB to 64GiB"};
+constexpr Range<std::chrono::milliseconds> kTimeRange{1ms, 1000h, "from 1ms to 1000h"};
+
+// CLI11 makes its error of what is thrown.
+template <typename Parse, typename Target, typename Quantity>
 CLI::Option* AddQuantity(CLI::App* app, const char* name, Target& target, Parse parse,
-                         const char* help, const char* type) {
+                         const Range<Quantity>& range, const std::string& help, const char* type) {
   return app
       ->add_option_function<std::string>(
           name,
-          [name, &target, parse](const std::string& text) {
+          [name, &target, parse, range](const std::string& text) {
             auto value = parse(text);
             if (!value) throw CLI::ValidationError(name, value.error());
+            if (!range.Holds(*value)) {
+              throw CLI::ValidationError(
+                  name, "'" + text + "' is out of range; write a value " + range.shown);
+            }
             target = *value;
           },
-          help)
+          help + ", " + range.shown)
       ->type_name(type);
 }
 
@@ -187,19 +225,30 @@ class CommandLine {
     isolate::Limits& limits = isolation.limits;
     command->add_flag("--allow-unjailed", isolation.allow_unjailed,
                       "Run even where a mandatory wall of the jail cannot be built");
-    command->add_option("--workers", isolation.workers, "Isolate workers (default: one per core)")
+    command
+        ->add_option("--workers", isolation.workers,
+                     "Isolate workers (default: one per core), from 1 to 64")
         ->check(CLI::Range(1, 64).description(""))
         ->type_name("N");
-    AddQuantity(command, "--memory", limits.memory_bytes, ParseBytes,
+    AddQuantity(command, "--memory", limits.memory_bytes, ParseBytes, kMemoryRange,
                 "Linear memory of one call (256MiB)", "SIZE");
-    AddQuantity(command, "--heap", limits.heap_bytes, ParseBytes,
+    AddQuantity(command, "--heap", limits.heap_bytes, ParseBytes, kHeapRange,
                 "The guest's own heap (8MiB); a snapshot is made per size", "SIZE");
-    AddQuantity(command, "--fuel", limits.fuel, ParseCount,
-                "Fuel of one call (1000M); 0 does not count", "N");
-    AddQuantity(command, "--call-timeout", limits.wall_clock, ParseDuration,
+    AddQuantity(command, "--fuel", limits.fuel, ParseCount, kFuelRange,
+                "Fuel of one call (1000M; 0: not counted)", "N");
+    AddQuantity(command, "--call-timeout", limits.wall_clock, ParseDuration, kTimeRange,
                 "Wall clock of one call (30s)", "TIME");
-    AddQuantity(command, "--output", limits.output_bytes, ParseBytes,
+    AddQuantity(command, "--output", limits.output_bytes, ParseBytes, kOutputRange,
                 "JSON text that one call may return (64MiB)", "SIZE");
+  }
+
+  static void CheckTogether(const isolate::Limits& limits) {
+    if (limits.heap_bytes + kBesideHeap <= limits.memory_bytes) return;
+    throw CLI::ValidationError(
+        "--memory", std::to_string(limits.memory_bytes) +
+                        " bytes of linear memory do not hold a heap of " +
+                        std::to_string(limits.heap_bytes) +
+                        " bytes and 2MiB beside it; give more memory, or a smaller --heap");
   }
 
   void AddCheck() {
@@ -240,11 +289,16 @@ class CommandLine {
     command->add_flag("-q,--quiet", run_.quiet, "No information and no warnings");
     AddPolicy(command);
     AddCredentials(command);
-    AddQuantity(command, "--timeout", run_.timeout, ParseDuration, "Time for the whole run",
-                "TIME");
+    AddQuantity(command, "--timeout", run_.timeout, ParseDuration, kTimeRange,
+                "Time for the whole run", "TIME");
+    AddQuantity(command, "--state", run_.state_bytes, ParseBytes, kStateRange,
+                "All that the run may hold (256MiB), shared parts counted each time", "SIZE");
     AddIsolation(command, run_.isolation);
     AddSource(command, run_.source);
-    command->final_callback([this] { chosen_ = &run_; });
+    command->final_callback([this] {
+      CheckTogether(run_.isolation.limits);
+      chosen_ = &run_;
+    });
   }
 
   void AddPolicy(CLI::App* command) {
@@ -306,7 +360,10 @@ class CommandLine {
     CLI::App* command =
         Subcommand("describe", "Print versions, hashes and limits of the isolate runtime");
     AddIsolation(command, describe_.isolation);
-    command->final_callback([this] { chosen_ = &describe_; });
+    command->final_callback([this] {
+      CheckTogether(describe_.isolation.limits);
+      chosen_ = &describe_;
+    });
   }
 
   void AddDoctor() {
@@ -429,12 +486,27 @@ void DescribeOption(CommandInfo& info, const CLI::Option& option) {
     info.takes_files = info.choices.empty();
     return;
   }
-  const bool takes_value = option.get_items_expected_max() > 0;
-  for (const std::string& name : option.get_lnames()) {
-    info.options.push_back({"--" + name, option.get_description(), takes_value, ChoicesOf(option)});
-  }
-  for (const std::string& name : option.get_snames()) {
-    info.options.push_back({"-" + name, option.get_description(), takes_value, {}});
+  OptionInfo& described = info.options.emplace_back();
+  for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+  described.help = option.get_description();
+  if (option.get_items_expected_max() > 0) described.value_name = option.get_type_name();
+  described.takes_file = described.value_name == "FILE";
+  described.is_repeatable = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  described.choices = ChoicesOf(option);
+}
+
+bool Knows(const CommandInfo& info, const CLI::Option& option) {
+  return std::ranges::any_of(info.options, [&](const OptionInfo& known) {
+    return option.check_name(known.names.front());
+  });
+}
+
+// Of a command with actions, their names are offered, and the options of all of them.
+void DescribeAction(CommandInfo& info, const CLI::App& action) {
+  info.choices.push_back(action.get_name());
+  for (const CLI::Option* option : action.get_options()) {
+    if (!option->get_positional() && !Knows(info, *option)) DescribeOption(info, *option);
   }
 }
 
@@ -452,6 +524,7 @@ std::vector<CommandInfo> DescribeCommands() {
     info.name = command->get_name();
     info.help = command->get_description();
     for (const CLI::Option* option : command->get_options()) DescribeOption(info, *option);
+    for (const CLI::App* action : command->get_subcommands({})) DescribeAction(info, *action);
     for (const CLI::App* nested : command->get_subcommands({})) {
       info.choices.push_back(nested->get_name());
     }

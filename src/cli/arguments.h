@@ -62,6 +62,7 @@ struct RunArguments {
   graph::Policy policy = graph::Policy::kDrop;
   std::vector<CredentialArgument> credentials;
   std::optional<std::chrono::milliseconds> timeout;
+  std::uint64_t state_bytes = graph::kDefaultStateBytes;
 };
 
 struct SchemaArguments {
@@ -107,15 +108,18 @@ using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments,
                                SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
                                ImagesArguments, BlockArguments, CompletionsArguments>;
 
-// Fails with cli.usage.
+// Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);
 
 // What completions need to know of the command line.
 struct OptionInfo {
-  std::string name;  // "--input" or "-o"
+  std::vector<std::string> names;  // "--quiet", "-q"
   std::string help;
-  bool takes_value = false;
+  std::string value_name;  // "SIZE"; empty for a flag
+  bool takes_file = false;
+  bool is_repeatable = false;
   std::vector<std::string> choices;
+  bool takes_value() const { return !value_name.empty(); }
 };
 struct CommandInfo {
   std::string name;

@@ -19,7 +19,7 @@ ExitCode Doctor(const DoctorArguments& arguments, Console& console);
 ExitCode Images(const ImagesArguments& arguments, Console& console);
 ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console);
 
-// Writes `value` as indented JSON with a line end; complains when that fails.
+// Writes `value` as indented JSON with a line end, piece by piece; complains when that fails.
 ExitCode PrintJson(const json::Value& value, Console& console);
 // Prints a finished text; complains when that fails.
 ExitCode PrintText(std::string_view text, Console& console);

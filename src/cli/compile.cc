@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include "base/foreign_text.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/source.h"
@@ -23,7 +26,10 @@ ExitCode Compile(const CompileArguments& arguments, Console& console) {
   auto text = Document(*source, arguments.index);
   if (!text) return console.Complain(text.error());
   // A file gets the canonical bytes and nothing more, so that its SHA-256 is the content id.
-  if (!arguments.output || *arguments.output == "-") return PrintText(*text + "\n", console);
+  if (!arguments.output || *arguments.output == "-") {
+    const bool shown = isatty(STDOUT_FILENO) == 1;
+    return PrintText((shown ? SafeJson(*text) : *text) + "\n", console);
+  }
   auto written = WriteFile(*arguments.output, *text);
   return written ? ExitCode::kOk : console.Complain(written.error());
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error_catalogue.h"
+#include "base/foreign_text.h"
 #include "errors/cli.h"
 
 namespace caisson::cli {
@@ -64,7 +65,7 @@ void Console::Warn(std::string_view message) {
 
 ExitCode Console::Complain(const Status& status) {
   Line("error[" + std::string(status.code.name) + "]", kRed, status.message);
-  if (!status.details.empty()) Say(Printable(status.details) + "\n");
+  if (!status.details.empty()) Say("  | " + ShowForeign(status.details) + "\n");
   return ExitCodeOf(status.code);
 }
 
@@ -73,28 +74,9 @@ void Console::Line(std::string_view label, std::string_view color, std::string_v
   if (color_) line += color;
   line.append(label).append(":");
   if (color_) line += kPlain;
-  Say(line + " " + Printable(message) + "\n");
+  Say(line + " " + ShowForeign(message) + "\n");
 }
 
 ExitCode ExitCodeOf(ErrorCode code) { return static_cast<ExitCode>(FindError(code).exit_code); }
-
-std::string Printable(std::string_view message) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(message.size());
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    const auto c = static_cast<unsigned char>(message[i]);
-    // U+0080 to U+009F, the other controls, are 0xc2 and 0x80 to 0x9f in UTF-8.
-    const bool c1 =
-        c == 0xc2 && i + 1 < message.size() && static_cast<unsigned char>(message[i + 1]) < 0xa0;
-    if (c1 || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t')) {
-      const auto code = c1 ? static_cast<unsigned char>(message[++i]) : c;
-      out.append("\\x").append(1, kHex[code >> 4]).append(1, kHex[code & 15]);
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out;
-}
 
 }  // namespace caisson::cli

@@ -19,13 +19,18 @@ class Console {
   // Writes all of `text`; fails with cli.file_unwritable when the reader has gone or the disk is
   // full.
   Result<void> Print(std::string_view text);
-  // To standard error as it is; what cannot be written is lost.
+  // To standard error as it is; what cannot be written is lost. Whatever is foreign in it must have
+  // gone through base/foreign_text.h.
   void Say(std::string_view text);
 
   void Info(std::string_view message);
   void Warn(std::string_view message);
-  // Prints code and message, and gives the exit code that the catalogue has for it.
+  // Prints code and message, and gives the exit code that the catalogue has for it. Like Info and
+  // Warn it takes text with foreign parts.
   ExitCode Complain(const Status& status);
+
+  // While it is held, nobody else's text comes between what its holder writes to standard error.
+  std::unique_lock<std::mutex> Hold() { return std::unique_lock(mutex_); }
 
   void set_quiet(bool quiet) { quiet_ = quiet; }  // drops Info and Warn
   bool color() const { return color_; }           // of standard error
@@ -39,9 +44,5 @@ class Console {
 };
 
 ExitCode ExitCodeOf(ErrorCode code);
-
-// `message` with control characters other than line ends and tabs made visible, so that text of an
-// author cannot steer a terminal.
-std::string Printable(std::string_view message);
 
 }  // namespace caisson::cli

@@ -6,13 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/console.h"
+#include "base/foreign_text.h"
 
 namespace caisson::cli {
 namespace {
 
 using workflow::Graph;
 using workflow::Node;
+
+constexpr std::size_t kShownLabel = 200;  // bytes
 
 enum class Shape { kBuiltin, kCode, kStart, kEnd };
 
@@ -66,14 +68,15 @@ class MermaidPen final : public Pen {
   std::string End() override { return std::move(text_); }
 
  private:
-  // Mermaid knows entity codes between # and ;.
+  // Mermaid knows entity codes between # and ;. Besides quotes it looks into labels for HTML,
+  // Markdown (in backquotes), formulas ($$), icons (fa:fa-x) and directives (%%{...}%%).
   static std::string Escape(std::string_view text) {
     std::string out;
-    for (const char c : Printable(text)) {
-      if (std::string_view("\"#<>&;`|{}[]()\\").find(c) != std::string_view::npos) {
+    for (const char c : ShowForeignLine(text, kShownLabel)) {
+      if (std::string_view("\"#<>&;:%$`|{}[]()\\").find(c) != std::string_view::npos) {
         out += "#" + std::to_string(static_cast<int>(c)) + ";";
       } else {
-        out += c == '\n' || c == '\t' ? ' ' : c;
+        out += c;
       }
     }
     return out;
@@ -115,9 +118,10 @@ class DotPen final : public Pen {
  private:
   static std::string Escape(std::string_view text) {
     std::string out;
-    for (const char c : Printable(text)) {
+    for (const char c : ShowForeignLine(text, kShownLabel)) {
       if (c == '"' || c == '\\') out += '\\';
-      out += c == '\n' || c == '\t' ? ' ' : c;
+      out += c;
+      if (c == '&') out += "amp;";  // labels know HTML's entities
     }
     return out;
   }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <sstream>
+
 namespace caisson::cli {
 namespace {
 
@@ -68,6 +71,73 @@ TEST(Drawing, DotEscapesLabels) {
             "  n0 -> n2_s [style=dashed, label=\"inputs.kind = b\"];\n"
             "  n0 -> ne [style=dashed, label=\"else\"];\n"
             "}\n");
+}
+
+// Texts that are syntax somewhere in Mermaid, HTML, Markdown or DOT.
+const std::string kHostile[] = {
+    "\"]; click n0 \"javascript:alert(1)\"",
+    "a\nclick n0 call alert(1)",
+    "a\r\nend\n%%{init: {'securityLevel': 'loose'}}%%",
+    "%%{init: {}}%%",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&gt; &quot; #34; #quot;",
+    "`**bold**`",
+    "$$x^2$$ fa:fa-car",
+    "]) --> ns",
+    "|x| {{y}} ((z)) [/w/] \\N \\G",
+    "\", URL=\"http://example.org\", label=\"",
+    "\x1b[2J\xC2\x9B\u202E\u200B",
+    "\xff\xfe",
+    std::string("nul\0byte", 8),
+    std::string(100'000, 'x'),
+    "end",
+    "subgraph x",
+    "",
+};
+
+workflow::Graph Hostile(const std::string& text) {
+  auto inner = std::make_shared<workflow::Graph>();
+  inner->entrypoint = text;
+  inner->nodes.emplace_back(workflow::BuiltinNode{text, text, {}});
+  workflow::Graph graph;
+  graph.entrypoint = "a" + text;
+  graph.nodes.emplace_back(workflow::BuiltinNode{"a" + text, text, {}});
+  graph.nodes.emplace_back(
+      workflow::CodeNode{.id = "b" + text, .config = {}, .injected = {}, .body = "return {}"});
+  graph.nodes.emplace_back(workflow::SubgraphNode{"c" + text, inner});
+  graph.edges.push_back({"a" + text, "b" + text});
+  graph.conditional_edges.push_back(
+      {"b" + text, text, {{text, "c" + text}, {"y" + text, "__end__"}}, "a" + text});
+  return graph;
+}
+
+void ExpectLines(const std::string& drawing, const std::regex& form) {
+  std::istringstream lines(drawing);
+  std::string line;
+  while (std::getline(lines, line)) {
+    EXPECT_TRUE(std::regex_match(line, form)) << line;
+    EXPECT_LT(line.size(), 4000u);
+  }
+}
+
+// What stands in quotes holds no quote, bracket or other syntax; only our <br/> and #..; codes.
+TEST(Drawing, NothingOfAnIrBecomesSyntaxOfMermaid) {
+  const std::string name = "n[0-9_]*[se]?";
+  const std::string label = "\"(?:[^\"#<>&;:%$`|{}\\[\\]()\\\\\\x00-\\x1f\\x7f]|#[0-9]+;|<br/>)*\"";
+  const std::regex form("flowchart TD| *(?:" + name + "(?:\\(\\[(?:START|END)\\]\\)|\\[" + label +
+                        "\\]|\\[\\[" + label + "\\]\\])|subgraph " + name + "\\[" + label +
+                        "\\]|end|" + name + " (?:-->|-\\.->\\|" + label + "\\|) " + name + ")");
+  for (const std::string& text : kHostile) ExpectLines(DrawMermaid(Hostile(text)), form);
+}
+
+TEST(Drawing, NothingOfAnIrBecomesSyntaxOfDot) {
+  const std::string name = "n[0-9_]*[se]?";
+  const std::string label = "label=\"(?:[^\"\\\\&\\x00-\\x1f\\x7f]|\\\\[\"\\\\n]|&amp;)*\"";
+  const std::regex form("digraph workflow \\{|  node \\[shape=box\\];| *(?:" + name + " \\[" +
+                        label + "(?:, (?:shape=oval|peripheries=2))?\\];|subgraph cluster_" + name +
+                        " \\{|" + label + ";|\\}|" + name + " -> " + name +
+                        "(?: \\[style=dashed, " + label + "\\])?;)|\\}");
+  for (const std::string& text : kHostile) ExpectLines(DrawDot(Hostile(text)), form);
 }
 
 }  // namespace

@@ -6,8 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/foreign_text.h"
 #include "errors/cli.h"
 #include "json/writer.h"
 
@@ -26,23 +29,36 @@ EventStream::~EventStream() {
 
 void EventStream::OnEvent(const graph::Event& event) {
   if (error_ != 0) return;
-  auto text = json::Write(event.ToJson());
-  if (!text) {  // a value without JSON form in the state: the event goes without its data
-    graph::Event bare = event;
-    bare.data = nullptr;
-    text = json::Write(bare.ToJson());
-    if (!text) return;
-  }
-  *text += '\n';
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const ssize_t count = write(descriptor_, rest.data(), rest.size());
+  // No other line comes between the pieces of this one.
+  std::unique_lock<std::mutex> held;
+  if (descriptor_ == STDERR_FILENO) held = console_.Hold();
+  if (WriteLine(event)) return;
+  // A value without JSON form in the state: the event goes without its data.
+  graph::Event bare = event;
+  bare.data = nullptr;
+  (void)WriteLine(bare);
+}
+
+bool EventStream::WriteLine(const graph::Event& event) {
+  std::string rest;  // so that a line of usual length is one write
+  const auto take = [&](std::string_view piece) {
+    WriteAll(std::exchange(rest, SafeJson(piece)));
+    return error_ == 0;
+  };
+  if (!json::WritePieces(event.ToJson(), take)) return false;
+  WriteAll(rest + "\n");
+  return true;
+}
+
+void EventStream::WriteAll(std::string_view text) {
+  while (!text.empty() && error_ == 0) {
+    const ssize_t count = write(descriptor_, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       error_ = errno;
-      return;
+    } else {
+      text.remove_prefix(static_cast<std::size_t>(count));
     }
-    rest.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 

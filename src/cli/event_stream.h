@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the events of a run to a descriptor, one JSON document a line, as they happen.
+// Writes the events of a run to a descriptor, one JSON document a line, as they happen; piece by
+// piece, so that an event costs no copy of the state that it shows.
 #pragma once
 
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
+#include "cli/console.h"
 #include "graph/events.h"
 
 namespace caisson::cli {
 
 class EventStream final : public graph::EventSink {
  public:
-  // To standard error.
-  EventStream() = default;
+  // To standard error, under the console's lock.
+  explicit EventStream(Console& console) : console_(console) {}
   // Makes or empties the file. Fails with cli.file_unwritable.
   Result<void> Open(const std::string& path);
   ~EventStream() override;
@@ -24,6 +28,11 @@ class EventStream final : public graph::EventSink {
   Result<void> Finish() const;
 
  private:
+  // False when the event has no JSON form; nothing was written then.
+  bool WriteLine(const graph::Event& event);
+  void WriteAll(std::string_view text);
+
+  Console& console_;
   int descriptor_ = 2;
   int error_ = 0;
   std::string name_ = "standard error";

@@ -38,9 +38,16 @@ Interrupt::~Interrupt() {
     const std::uint64_t one = 1;
     (void)!write(done_, &one, sizeof one);
     watcher_.join();
+    if (stopper_.joinable()) stopper_.join();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   if (done_ >= 0) close(done_);
+}
+
+void Interrupt::Stop(int number) {
+  source_.request_stop();
+  console_.Info(std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
+                ": cancelling the run; once more ends it at once");
 }
 
 void Interrupt::Watch(int signals, int done) {
@@ -51,10 +58,8 @@ void Interrupt::Watch(int signals, int done) {
     signalfd_siginfo info{};
     if (read(signals, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) continue;
     const int number = static_cast<int>(info.ssi_signo);
-    if (source_.stop_requested()) _exit(128 + number);
-    console_.Info(std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
-                  ": cancelling the run; once more ends it at once");
-    source_.request_stop();
+    if (stopper_.joinable()) _exit(128 + number);
+    stopper_ = std::thread([this, number] { Stop(number); });
   }
   close(signals);
 }

@@ -23,12 +23,15 @@ class Interrupt {
 
  private:
   void Watch(int signals, int done);
+  // On a thread of its own: whatever holds it up, the watcher hears a second signal.
+  void Stop(int number);
 
   Console& console_;
   std::stop_source source_;
   sigset_t before_{};
   int done_ = -1;
   std::thread watcher_;
+  std::thread stopper_;  // the watcher's, until that has been joined
 };
 
 }  // namespace caisson::cli

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/foreign_text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/completions.h"
@@ -12,9 +13,14 @@ ExitCode PrintText(std::string_view text, Console& console) {
 }
 
 ExitCode PrintJson(const json::Value& value, Console& console) {
-  auto text = json::Write(value, {.indent = 2});
-  if (!text) return console.Complain(text.error());
-  return PrintText(*text + "\n", console);
+  Result<void> printed;
+  const auto print = [&](std::string_view piece) {
+    printed = console.Print(SafeJson(piece));
+    return printed.has_value();
+  };
+  auto written = json::WritePieces(value, print, {.indent = 2});
+  if (!written) return console.Complain(written.error());
+  return printed && print("\n") ? ExitCode::kOk : console.Complain(printed.error());
 }
 
 ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console) {

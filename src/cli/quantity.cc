@@ -64,7 +64,8 @@ std::expected<std::chrono::milliseconds, std::string> ParseDuration(std::string_
   }
   const double milliseconds = number * static_cast<double>(factor);
   if (milliseconds < 1 || milliseconds > 3'600'000e3) {
-    return std::unexpected("'" + std::string(text) + "' is not between 1ms and 1000h");
+    return std::unexpected("'" + std::string(text) +
+                           "' is out of range; write a value from 1ms to 1000h");
   }
   return std::chrono::milliseconds(std::llround(milliseconds));
 }

@@ -69,6 +69,7 @@ Result<graph::RunConfig> ReadConfig(const RunArguments& arguments) {
   config.policy = arguments.policy;
   config.limits = arguments.isolation.limits;
   config.timeout = arguments.timeout;
+  config.state_bytes = arguments.state_bytes;
   return config;
 }
 
@@ -83,6 +84,11 @@ Result<Preparation> Prepare(const RunArguments& arguments) {
   CAISSON_TRY(CheckStandardInput(arguments));
   Preparation preparation;
   CAISSON_ASSIGN(preparation.input, ReadJsonArgument(arguments.input, "--input"));
+  if (!preparation.input.is_object()) {
+    return Fail(errors::kCliUsage,
+                "--input must be a JSON object, such as '{\"score\": 7}': its members are what the "
+                "workflow finds in state[\"inputs\"]");
+  }
   CAISSON_ASSIGN(preparation.config, ReadConfig(arguments));
   CAISSON_ASSIGN(preparation.credentials, ReadCredentials(arguments));
   return preparation;
@@ -155,7 +161,7 @@ ExitCode RunWorkflow(const RunArguments& arguments, Console& console) {
   auto plan = graph::Plan::Create(source->graph, nodes::BuiltinNodes(),
                                   {.compile = CompileOptionsOf(arguments.source)});
   if (!plan) return console.Complain(plan.error());
-  EventStream events;
+  EventStream events(console);
   if (arguments.events_file) {
     auto opened = events.Open(*arguments.events_file);
     if (!opened) return console.Complain(opened.error());

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "cli/console.h"
+#include "base/foreign_text.h"
 #include "json/writer.h"
 
 namespace caisson::cli {
@@ -29,44 +29,46 @@ std::string Place(const graph::RunError& error) {
   return text;
 }
 
+constexpr std::size_t kShownName = 200;
+constexpr std::size_t kShownLine = 200;
+
+std::string Name(const LoadedSource& source) { return ShowForeignLine(source.name, kShownName); }
+
 std::string Frame(const graph::AuthorFrame& frame, const LoadedSource& source) {
+  const std::string function = ShowForeignLine(frame.function, kShownName);
   if (frame.file_line == 0 || source.is_ir) {
-    return "  line " + std::to_string(frame.body_line) + " of the body, in " + frame.function +
-           "\n";
+    return "  line " + std::to_string(frame.body_line) + " of the body, in " + function + "\n";
   }
   std::string text =
-      "  " + source.name + ":" + std::to_string(frame.file_line) + ", in " + frame.function + "\n";
+      "  " + Name(source) + ":" + std::to_string(frame.file_line) + ", in " + function + "\n";
   const std::string_view line = LineOf(source.text, frame.file_line);
-  if (!line.empty()) text.append("    ").append(line).append("\n");
+  if (!line.empty()) text.append("    ").append(ShowForeignLine(line, kShownLine)).append("\n");
   return text;
 }
 
-std::string Indented(std::string_view text) {
-  std::string out = "    ";
-  for (const char c : text) {
-    out += c;
-    if (c == '\n') out += "    ";
-  }
-  while (out.ends_with(' ') || out.ends_with('\n')) out.pop_back();
-  return out + "\n";
+std::string Printed(std::string_view output) {
+  while (output.ends_with('\n')) output.remove_suffix(1);
+  return "  the code printed:\n    | " + ShowForeign(output, "    | ") + "\n";
+}
+
+std::string Headline(const graph::RunError& error) {
+  std::string text;
+  if (const std::string place = Place(error); !place.empty()) text += place + ": ";
+  if (!error.error_type.empty()) text += error.error_type + ": ";
+  return ShowForeign(text + error.message) + "\n";
 }
 
 std::string RenderText(const graph::RunError& error, const LoadedSource& source, bool color) {
   std::string text = color ? "caisson: \x1b[1;31merror[" : "caisson: error[";
   text += std::string(error.code.name) + (color ? "]:\x1b[0m " : "]: ");
-  std::string body;
-  if (const std::string place = Place(error); !place.empty()) body += place + ": ";
-  if (!error.error_type.empty()) body += error.error_type + ": ";
-  body += error.message + "\n";
-  for (const graph::AuthorFrame& frame : error.traceback) body += Frame(frame, source);
+  text += Headline(error);
+  for (const graph::AuthorFrame& frame : error.traceback) text += Frame(frame, source);
   if (error.traceback.empty() && error.span.known() && !source.is_ir) {
-    body += "  " + source.name + ":" + std::to_string(error.span.line) + "\n";
+    text += "  " + Name(source) + ":" + std::to_string(error.span.line) + "\n";
   }
-  if (!error.hint.empty()) body += "  hint: " + error.hint + "\n";
-  if (!error.guest_output.empty()) {
-    body += "  the code printed:\n" + Indented(error.guest_output);
-  }
-  return text + Printable(body);
+  if (!error.hint.empty()) text += "  hint: " + ShowForeign(error.hint) + "\n";
+  if (!error.guest_output.empty()) text += Printed(error.guest_output);
+  return text;
 }
 
 }  // namespace
@@ -86,7 +88,7 @@ std::string RenderRunError(const graph::RunError& error, const LoadedSource& sou
                            workflow::DiagnosticFormat format, bool color) {
   if (format == workflow::DiagnosticFormat::kText) return RenderText(error, source, color);
   auto text = json::Write(error.ToJson());
-  return text ? *text + "\n" : RenderText(error, source, false);
+  return text ? SafeJson(*text) + "\n" : RenderText(error, source, false);
 }
 
 }  // namespace caisson::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/foreign_text.h"
 #include "cli/files.h"
 #include "cli/mode.h"
 #include "workflow/loader.h"
@@ -66,7 +67,7 @@ ExitCode ReportDiagnostics(const LoadedSource& source, workflow::DiagnosticForma
     std::string text =
         workflow::Render(source.diagnostics, source.name, source.text, format, console.color());
     if (!text.ends_with('\n')) text += '\n';
-    console.Say(text);
+    console.Say(format == workflow::DiagnosticFormat::kText ? text : SafeJson(text));
   }
   return Verdict(source);
 }

@@ -40,11 +40,6 @@ class Limits(unittest.TestCase):
         status, report = self.report("return {'text': 'x' * 90000}", ["--output", "100KiB"])
         self.assertEqual((status, report["status"]), (0, "succeeded"), report)
 
-    def test_linear_memory_below_what_the_runtime_needs_is_refused_before_the_run(self):
-        result = caisson("run", "-", "-q", "--memory", "4MiB", stdin=code_workflow("return {}"))
-        self.assertEqual((result.code, result.stdout), (5, ""), result.stderr)
-        self.assertIn("wasm.limit_too_low", result.stderr)
-
     def test_the_recursion_limit_of_a_run(self):
         source = """
 def orcheo_workflow():

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens around the process: signals, closed descriptors, workers that die, nothing left behind."""
 
+import fcntl
 import glob
 import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
+import termios
 import tempfile
 import time
 import unittest
@@ -74,6 +77,25 @@ class Processes(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         self.assertIn(process.returncode, (4, 128 + signal.SIGINT, 128 + signal.SIGTERM))
+
+    def test_a_second_signal_ends_a_run_that_cannot_be_cancelled(self):
+        # Nobody reads its events, so that it hangs in a write.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number.name):
+                process = self.start("run", "-", "--events", source=code_workflow("return {'x': 'y' * 400000}"))
+
+                def unread() -> int:
+                    return struct.unpack("i", fcntl.ioctl(process.stderr, termios.FIONREAD, bytes(4)))[0]
+
+                self.own.wait_for(lambda: unread() > 40_000, 60)  # the pipe is full
+                process.send_signal(number)
+                time.sleep(0.5)
+                self.assertIsNone(process.poll())
+                process.send_signal(number)
+                self.assertEqual(process.wait(30), 128 + number)
+                process.stdout.close()
+                process.stderr.close()
+                self.own.wait_until_gone()
 
     def test_a_worker_killed_in_mid_call_gives_an_error_to_that_call(self):
         process = self.start_call()
