@@ -149,6 +149,7 @@ std::optional<std::string> NormalizeNfkc(std::string_view text) {
   const auto size = utf8proc_map(
       reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
       static_cast<utf8proc_ssize_t>(text.size()), &out,
+      // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): a C enum of flags
       static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(out, &std::free);
   if (size < 0) return std::nullopt;

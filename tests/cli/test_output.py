@@ -217,12 +217,12 @@ def orcheo_workflow():
         self.assertIn("graph.state_too_large", said)
         self.assertIn("node 'n1', step 2: the run's state would be larger than 268435456 bytes", said)
         self.assertIn("--state", said)
-        self.assertLess(kib, 400_000)
+        self.assertLess(kib, 100_000)
 
     def test_neither_result_nor_events_cost_a_copy_of_it(self):
         code, said, kib = self.run_it("--state", "4GiB", "--events-file", "/dev/null")
         self.assertEqual(code, 0, said)
-        self.assertLess(kib, 400_000)
+        self.assertLess(kib, 100_000)
 
     def test_a_larger_limit_and_a_smaller_one(self):
         small = caisson("run", "-", "-q", "--state", "100KiB",

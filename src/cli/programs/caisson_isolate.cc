@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/foreign_text.h"
 #include "cli/worker_words.h"
 #include "errors/exit_codes.h"
 #include "isolate/cpython/executor.h"
@@ -25,7 +26,7 @@ namespace caisson::cli {
 namespace {
 
 int Refuse(const Status& status) {
-  std::fprintf(stderr, "caisson-isolate: %s\n", status.message.c_str());
+  std::fprintf(stderr, "caisson-isolate: %s\n", ShowForeign(status.message).c_str());
   return static_cast<int>(ExitCode::kUsage);
 }
 
