@@ -5,9 +5,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +22,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -363,6 +370,38 @@ TEST(Jail, LeavesNoProcessDescriptorOrCgroupBehind) {
           << entry.path();
     }
   }
+}
+
+// Ends this process at its next write(2) of one byte, which is what lets an inmate begin.
+void DieAtTheRelease() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(Jail, LeavesNoInmateBehindWhenItsParentDiesBeforeItBegins) {
+  auto alive = os::MakePipe();  // its end is written to by nobody, and held by all who live
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    DieAtTheRelease();
+    auto pair = os::MakeSocketPair(1u << 16);
+    (void)Spawn({.arguments = {"jail_test", "__inmate", "nothing"}, .channel = pair->second.get()});
+    ::_exit(0);
+  }
+  alive->second.Reset();
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the parent outlived the release";
+  pollfd watched{alive->first.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&watched, 1, 10'000), 1) << "somebody still lives";
 }
 
 TEST(Jail, FailsWithoutAProgramToRun) {

@@ -55,6 +55,7 @@ std::uint64_t Flags(const WallSet& leave_out) {
 // What the child needs, made before it: it may not allocate.
 struct ChildPlan {
   int go = -1;       // one byte comes once the parent has done its part
+  int release = -1;  // its other end
   int failure = -1;  // a ChildFailure is written here; closed by a successful exec
   int null = -1;
   int channel = -1;
@@ -164,7 +165,11 @@ void DropPrivileges(const ChildPlan& plan, bool change_user) {
 
 [[noreturn]] void RunChild(const ChildPlan& plan) {
   char go = 0;
-  if (::read(plan.go, &go, 1) != 1) ::_exit(126);  // the parent gave up
+  // Whatever other children hold of the pipe, the parent's end is seen while this one waits.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::close(plan.release);
+  if (::read(plan.go, &go, 1) != 1) ::_exit(126);  // the parent gave up, or has died
+  ::prctl(PR_SET_PDEATHSIG, 0);
   ::setsid();
   ::umask(022);
   ResetSignals();
@@ -305,6 +310,7 @@ Result<Jailed> SpawnInRoot(const RootedOptions& options) {
   const std::vector<char*> arguments = Pointers(words);
   const std::vector<char*> environment = Pointers(variables);
   const ChildPlan plan{.go = fds.go_read.get(),
+                       .release = fds.go_write.get(),
                        .failure = fds.failure_write.get(),
                        .null = fds.null.get(),
                        .channel = fds.channel.get(),

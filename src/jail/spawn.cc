@@ -136,6 +136,7 @@ void ReportCgroup(const os::Cgroup& cgroup, const WallSet& leave_out,
 // Everything that the child needs, made before it: it may not allocate.
 struct ChildPlan {
   int go = -1;       // one byte is read from here once the parent has done its part
+  int release = -1;  // and written here
   int failure = -1;  // a ChildFailure is written here; closed by a successful exec
   int program = -1;
   int null = -1;
@@ -181,9 +182,11 @@ void PlaceDescriptors(const ChildPlan& plan) {
 
 [[noreturn]] void RunChild(const ChildPlan& plan) {
   char go = 0;
-  if (::read(plan.go, &go, 1) != 1) ::_exit(126);  // the parent gave up
-  ::setsid();
+  // Whatever other children hold of the pipe, the parent's end is seen.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::close(plan.release);
+  if (::read(plan.go, &go, 1) != 1) ::_exit(126);  // the parent gave up, or has died
+  ::setsid();
   ResetSignals();
   PlaceDescriptors(plan);
   if (plan.entry != nullptr) ::_exit(plan.entry(*plan.ticket));
@@ -268,6 +271,7 @@ Result<Jailed> StartOn(const Rung& rung, const SpawnOptions& options, bool& name
   char* const no_environment[] = {nullptr};
   const bool clean = !options.leave_out.walls.Has(Wall::kCleanStart);
   const ChildPlan plan{.go = fds.go_read.get(),
+                       .release = fds.go_write.get(),
                        .failure = fds.failure_write.get(),
                        .program = fds.program.get(),
                        .null = fds.null.get(),
