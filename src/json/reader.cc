@@ -4,452 +4,440 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "errors/json.h"
+#include "json/decimal.h"
+#include "json/diagnosis.h"
 #include "json/path.h"
+#include "json/writer.h"
 
 namespace caisson::json {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+namespace ondemand = simdjson::ondemand;
+using simdjson::SUCCESS;
 
-std::string Show(unsigned char c) {
-  if (c > 0x20 && c < 0x7f) return std::string("'") + static_cast<char>(c) + "'";
-  if (c == ' ') return "a space";
-  if (c == '\n') return "the end of the line";
-  if (c >= 0x80) return "a character that is not ASCII";
-  constexpr char kHex[] = "0123456789abcdef";
-  return std::string("the control character 0x") + kHex[c >> 4] + kHex[c & 15];
-}
+// simdjson counts positions in 32 bits.
+constexpr std::size_t kMostBytes = simdjson::SIMDJSON_MAXSIZE_BYTES - 64;
 
-void AppendUtf8(std::string& out, char32_t point) {
-  auto tail = [&](int shift) { out += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
-  if (point < 0x80) {
-    out += static_cast<char>(point);
-  } else if (point < 0x800) {
-    out += static_cast<char>(0xc0 | point >> 6);
-    tail(0);
-  } else if (point < 0x10000) {
-    out += static_cast<char>(0xe0 | point >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xf0 | point >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
+constexpr char kSpace[] = " \t\n\r";
+// Shorter integers fit 64 bits; more digits may exceed what simdjson gathers of a double.
+constexpr std::size_t kSureDigits = 19;
+constexpr std::size_t kMostShown = 40;  // of a token that is wrong
 
-// Whether a decimal that is out of the range of doubles is so because it is large.
-bool IsHuge(std::string_view number) {
-  const std::size_t mark = number.find_first_of("eE");
-  std::int64_t exponent = 0;
-  bool negative = false;
-  if (mark != std::string_view::npos) {
-    std::string_view text = number.substr(mark + 1);
-    negative = text.starts_with('-');
-    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-    for (const char c : text) {
-      exponent = std::min<std::int64_t>(exponent * 10 + (c - '0'), std::int64_t{1} << 50);
-    }
-    if (negative) exponent = -exponent;
-  }
-  const std::string_view mantissa = number.substr(0, mark);
-  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
-  const std::size_t lead = std::min(mantissa.find_first_of("123456789"), mantissa.size());
-  return exponent + static_cast<std::int64_t>(point) - static_cast<std::int64_t>(lead) > 0;
-}
+constexpr char kArraySeparator[] = "expected ',' or ']' in an array, found ";
+constexpr char kObjectSeparator[] = "expected ',' or '}' in an object, found ";
 
+bool IsUtf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
+
+// simdjson walks over the text and decodes its scalars. What it walks over is a padded copy,
+// `{"":text,}`, of which the walk takes one member and asks that our comma follows. So every text
+// is a member's value, and one that ends early shows as our comma or brace in a wrong place. (As a
+// whole document, simdjson 3.0 takes `nullx ` for null, and refuses long numbers, and containers
+// that are not closed before it can tell where.)
 class Reader {
  public:
   Reader(std::string_view text, const ReadOptions& options)
-      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), options_(options) {}
+      : text_(text),
+        options_(options),
+        copy_(kOpening.size() + text.size() + kBrokenClosing.size()) {}
 
   Result<Value> Read() {
-    Value value;
-    if (!CheckEncoding() || !ReadDocument(value)) return Error();
-    return value;
+    if (!Open() || !ReadDocument()) return Error();
+    return std::move(values_.back());
   }
 
  private:
-  bool CheckEncoding() {
-    if (!simdjson::validate_utf8(begin_, static_cast<std::size_t>(end_ - begin_))) {
-      at_ = begin_ + FirstInvalidByte();
-      return Refuse("the text is not valid UTF-8");
+  static constexpr std::string_view kOpening = "{\"\":";
+  static constexpr std::string_view kClosing = ",}";
+  static constexpr std::string_view kBrokenClosing = " \",}";
+
+  // An array or object that has not been closed. Its items, or the values of its members, are the
+  // values_ from `values` on, the keys of its members the keys_ from `keys` on.
+  struct Level {
+    bool is_object;
+    bool has_begun = false;
+    bool in_child = false;
+    std::size_t values;
+    std::size_t keys;
+    ondemand::array_iterator items;
+    ondemand::object_iterator members;
+  };
+
+  struct PlacedKey {
+    std::size_t place;
+    std::string text;
+  };
+
+  bool Open() {
+    if (text_.starts_with("\xef\xbb\xbf")) {
+      return Refuse(0, "the text begins with a byte order mark; save it as UTF-8 without one");
     }
-    if (std::string_view(begin_, end_).starts_with("\xef\xbb\xbf")) {
-      return Refuse("the text begins with a byte order mark; save it as UTF-8 without one");
+    // Only simdjson's own checks in builds without optimisation use the depth.
+    const std::size_t depth = std::min(options_.max_depth, text_.size()) + 4;
+    if (copy_.data() == nullptr || parser_.allocate(copy_.size(), depth) != SUCCESS) {
+      return RefuseForMemory();
     }
-    return true;
+    kOpening.copy(copy_.data(), kOpening.size());
+    text_.copy(Begin(), text_.size());
+    const simdjson::error_code error = Index(text_.size(), kClosing);
+    return error == SUCCESS || OpenBroken(error);
   }
 
-  // Block by block, then sequence by sequence: only on the way to an error.
-  std::size_t FirstInvalidByte() const {
-    const auto size = static_cast<std::size_t>(end_ - begin_);
-    auto valid = [&](std::size_t from, std::size_t to) {
-      return simdjson::validate_utf8(begin_ + from, to - from);
-    };
-    std::size_t good = 0;
-    for (std::size_t next = 4096; next < size; next = good + 4096) {
-      while ((static_cast<unsigned char>(begin_[next]) & 0xc0) == 0x80 && next > good) --next;
-      if (next == good || !valid(good, next)) break;
-      good = next;
-    }
-    while (good < size) {
-      std::size_t stop = good + 1;
-      while (stop < std::min(good + 4, size) && !valid(good, stop)) ++stop;
-      if (!valid(good, stop)) break;
-      good = stop;
-    }
-    return good;
+  simdjson::error_code Index(std::size_t text_size, std::string_view closing) {
+    char* stop = Begin() + text_size;
+    stop += closing.copy(stop, closing.size());
+    std::fill(stop, copy_.data() + copy_.size(), '\0');
+    end_ = stop - kClosing.size();
+    return parser_
+        .iterate(copy_.data(), static_cast<std::size_t>(stop - copy_.data()),
+                 copy_.size() + simdjson::SIMDJSON_PADDING)
+        .get(document_);
   }
 
-  bool ReadDocument(Value& value) {
-    SkipSpace();
-    if (at_ == end_) return Refuse("the text is empty; a JSON value was expected");
-    if (!ReadValue(value, 0)) return false;
-    SkipSpace();
-    if (at_ != end_) return Refuse("there is text after the end of the JSON value: " + Next());
-    return true;
+  // A string that is wrong is closed where it goes wrong, so that the walk comes to it and knows
+  // its path, or to an error before it. The space keeps a backslash from escaping our quote.
+  bool OpenBroken(simdjson::error_code error) {
+    if (error == simdjson::MEMALLOC) return RefuseForMemory();
+    if (!IsUtf8(text_)) return Refuse(FirstInvalidByte(text_), "the text is not valid UTF-8");
+    broken_ = FindBrokenString(text_);
+    if (broken_) error = Index(broken_->end, kBrokenClosing);
+    return error == SUCCESS || RefuseFault(error);
   }
 
-  bool ReadValue(Value& value, std::size_t depth) {
-    if (at_ == end_) return Refuse("the text ends where a value was expected");
-    switch (*at_) {
+  bool ReadDocument() {
+    ondemand::object whole;
+    ondemand::field member;
+    if (const auto error = document_.get_object().get(whole)) return RefuseFault(error);
+    if (const auto error = (*whole.begin()).get(member)) return RefuseFault(error);
+    const std::string_view token = member.value().raw_json_token();
+    if (!ReadValue(member.value(), token)) return false;
+    const bool is_scalar = levels_.empty();
+    while (!levels_.empty()) {
+      if (!(levels_.back().is_object ? NextMember() : NextItem())) return false;
+    }
+    const std::string_view next = is_scalar ? std::string_view(token.end(), 1) : Here();
+    if (next.data() != end_) {
+      return RefuseFound(next, "there is text after the end of the JSON value: ");
+    }
+    return !broken_ || RefuseString({Begin() + broken_->begin, 1});
+  }
+
+  // Opens a container, or pushes a scalar onto values_. Both stacks are shared by all levels, so
+  // that nothing recurses and each container is allocated once, in its final size.
+  bool ReadValue(ondemand::value source, std::string_view token) {
+    switch (token[0]) {
       case '{':
-        return ReadObject(value, depth);
+        return OpenObject(source, token);
       case '[':
-        return ReadArray(value, depth);
-      case '"': {
-        std::string text;
-        if (!ReadString(text)) return false;
-        value = Value(std::move(text));
-        return true;
-      }
+        return OpenArray(source, token);
+      case '"':
+        return ReadString(source, token);
       case 't':
-        return ReadWord("true", true, value);
       case 'f':
-        return ReadWord("false", false, value);
+        return ReadBool(source) || RefuseValue(token);
       case 'n':
-        return ReadWord("null", nullptr, value);
+        return ReadNull(source) || RefuseValue(token);
       default:
         break;
     }
-    if (*at_ == '-' || IsDigit(*at_)) return ReadNumber(value);
-    return Refuse("expected a value, found " + Next() + HintAt());
+    const bool is_number = token[0] == '-' || (token[0] >= '0' && token[0] <= '9');
+    return is_number ? ReadNumber(source, token) : RefuseValue(token);
   }
 
-  // Children gather on a stack that all levels share, so that each container is allocated once, in
-  // its final size.
-  bool ReadArray(Value& value, std::size_t depth) {
-    if (!Enter(depth)) return false;
-    const std::size_t base = items_.size();
-    SkipSpace();
-    if (!Accept(']')) {
-      while (true) {
-        const std::size_t index = items_.size() - base;
-        Value item;
-        if (!ReadValue(item, depth + 1)) {
-          path_.PrependIndex(index);
-          return false;
-        }
-        items_.push_back(std::move(item));
-        SkipSpace();
-        if (Accept(']')) break;
-        if (!Accept(',')) return Refuse("expected ',' or ']' in an array, found " + Next());
-        SkipSpace();
-        if (at_ != end_ && *at_ == ']') return Refuse("there is a ',' before ']'; remove it");
-      }
-    }
-    const auto first = items_.begin() + static_cast<std::ptrdiff_t>(base);
-    value = Value(Array(std::move_iterator(first), std::move_iterator(items_.end())));
-    items_.erase(first, items_.end());
+  bool OpenArray(ondemand::value source, std::string_view token) {
+    if (levels_.size() >= options_.max_depth) return RefuseDepth(token);
+    ondemand::array array;
+    Level level{.is_object = false, .values = values_.size(), .keys = keys_.size()};
+    if (const auto error = source.get_array().get(array)) return RefuseFault(error);
+    if (const auto error = array.begin().get(level.items)) return RefuseFault(error);
+    levels_.push_back(level);
     return true;
   }
 
-  bool ReadObject(Value& value, std::size_t depth) {
-    if (!Enter(depth)) return false;
-    const std::size_t base = members_.size();
-    SkipSpace();
-    if (!Accept('}')) {
-      while (true) {
-        if (!ReadMember(depth)) return false;
-        SkipSpace();
-        if (Accept('}')) break;
-        if (!Accept(',')) return Refuse("expected ',' or '}' in an object, found " + Next());
-        SkipSpace();
-        if (at_ != end_ && *at_ == '}') return Refuse("there is a ',' before '}'; remove it");
-      }
-    }
-    return CloseObject(value, base);
-  }
-
-  bool ReadMember(std::size_t depth) {
-    const char* key_at = at_;
-    if (at_ == end_ || *at_ != '"') {
-      return Refuse("expected a key in double quotes, found " + Next());
-    }
-    std::string key;
-    if (!ReadString(key)) return false;
-    SkipSpace();
-    if (!Accept(':')) return Refuse("expected ':' after a key, found " + Next());
-    SkipSpace();
-    Value value;
-    if (!ReadValue(value, depth + 1)) {
-      path_.PrependKey(key);
-      return false;
-    }
-    members_.push_back({key_at, {std::move(key), std::move(value)}});
+  bool OpenObject(ondemand::value source, std::string_view token) {
+    if (levels_.size() >= options_.max_depth) return RefuseDepth(token);
+    ondemand::object object;
+    Level level{.is_object = true, .values = values_.size(), .keys = keys_.size()};
+    if (const auto error = source.get_object().get(object)) return RefuseFault(error);
+    if (const auto error = object.begin().get(level.members)) return RefuseFault(error);
+    levels_.push_back(level);
     return true;
   }
 
-  bool CloseObject(Value& value, std::size_t base) {
+  bool NextItem() {
+    Level& level = levels_.back();
+    if (level.has_begun) ++level.items;
+    level.has_begun = true;
+    level.in_child = false;
+    if (level.items == ondemand::array_iterator()) return CloseArray(level);
+    ondemand::value item;
+    if ((*level.items).get(item) != SUCCESS) return RefuseFound(Here(), kArraySeparator);
+    const std::string_view token = item.raw_json_token();
+    if (token[0] == ']' || token.data() > end_) return RefuseBracket(token, kArraySeparator);
+    level.in_child = true;
+    return ReadValue(item, token);
+  }
+
+  bool NextMember() {
+    Level& level = levels_.back();
+    if (level.has_begun) ++level.members;
+    level.has_begun = true;
+    level.in_child = false;
+    if (level.members == ondemand::object_iterator()) return CloseObject(level);
+    const std::string_view key_begin = Here();
+    ondemand::field member;
+    if ((*level.members).get(member) != SUCCESS) return RefuseMember(key_begin);
+    const std::string_view token = member.value().raw_json_token();
+    std::string_view key;
+    const std::string_view up_to_value(key_begin.begin(), token.begin());
+    if (!TakeString(member.key(), up_to_value, key)) return false;
+    keys_.push_back({Place(key_begin), std::string(key)});
+    level.in_child = true;
+    return ReadValue(member.value(), token);
+  }
+
+  bool CloseArray(const Level& level) {
+    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(level.values);
+    auto items = Array(std::move_iterator(first), std::move_iterator(values_.end()));
+    values_.erase(first, values_.end());
+    values_.emplace_back(std::move(items));
+    levels_.pop_back();
+    return true;
+  }
+
+  bool CloseObject(const Level& level) {
+    const auto key = keys_.begin() + static_cast<std::ptrdiff_t>(level.keys);
+    const auto value = values_.begin() + static_cast<std::ptrdiff_t>(level.values);
     Object object;
-    object.Reserve(members_.size() - base);
-    for (std::size_t i = base; i < members_.size(); ++i) {
-      auto& [key, member] = members_[i].member;
-      if (options_.reject_duplicate_keys && object.Contains(key)) {
-        at_ = members_[i].place;
-        path_.PrependKey(key);
-        return Refuse("the key occurs twice in one object; keep one of them",
+    object.Reserve(keys_.size() - level.keys);
+    for (std::ptrdiff_t i = 0; i < keys_.end() - key; ++i) {
+      if (options_.reject_duplicate_keys && object.Contains(key[i].text)) {
+        path_.PrependKey(key[i].text);
+        return Refuse(key[i].place, "the key occurs twice in one object; keep one of them",
                       errors::kJsonDuplicateKey);
       }
-      object.Set(std::move(key), std::move(member));
+      object.Set(std::move(key[i].text), std::move(value[i]));
     }
-    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(base), members_.end());
-    value = Value(std::move(object));
+    keys_.erase(key, keys_.end());
+    values_.erase(value, values_.end());
+    values_.emplace_back(std::move(object));
+    levels_.pop_back();
     return true;
   }
 
-  bool Enter(std::size_t depth) {
-    if (depth >= options_.max_depth) {
-      return Refuse("arrays and objects are nested more than " +
-                        std::to_string(options_.max_depth) + " levels deep",
-                    errors::kJsonTooDeep);
-    }
-    ++at_;
+  bool ReadString(ondemand::value source, std::string_view token) {
+    ondemand::raw_json_string raw;
+    if (const auto error = source.get_raw_json_string().get(raw)) return RefuseFault(error);
+    std::string_view text;
+    if (!TakeString(raw, token, text)) return false;
+    values_.emplace_back(text);
     return true;
   }
 
-  // at_ stands on the opening quote. The text is valid UTF-8, so that only escapes, controls and
-  // the closing quote need a look.
-  bool ReadString(std::string& out) {
-    const char* opening = at_++;
-    while (true) {
-      const char* stop = PlainRun();
-      out.append(at_, stop);
-      at_ = stop;
-      if (at_ == end_) {
-        at_ = opening;
-        return Refuse("the string that begins here has no closing quote");
-      }
-      if (*at_ == '"') {
-        ++at_;
-        return true;
-      }
-      if (*at_ != '\\') {
-        return Refuse("a string may not contain " + Next() + "; write it as an escape");
-      }
-      if (!ReadEscape(out)) return false;
+  // `token` begins with the string, and no other quote follows in it. `text` lasts until the next
+  // call. What has no escape stands for itself, since simdjson has checked encoding and control
+  // characters. simdjson 3.0 decodes the escape of a lone low surrogate to three bytes that are no
+  // UTF-8.
+  bool TakeString(ondemand::raw_json_string raw, std::string_view token, std::string_view& text) {
+    if (IsBroken(token)) return RefuseString(token);
+    if (token.find('\\') == std::string_view::npos) {
+      text = token.substr(1, token.rfind('"') - 1);
+      return true;
     }
+    const std::size_t room = token.size() + simdjson::SIMDJSON_PADDING;
+    if (unescaped_.size() < room) unescaped_.resize(room);
+    std::uint8_t* out = unescaped_.data();
+    if (parser_.unescape(raw, out).get(text) == SUCCESS && IsUtf8(text)) return true;
+    return RefuseString(token);
   }
 
-  const char* PlainRun() const {
-    constexpr std::uint64_t kOnes = 0x0101010101010101;
-    constexpr std::uint64_t kHighs = 0x8080808080808080;
-    auto zero_bytes = [](std::uint64_t word) { return (word - kOnes) & ~word & kHighs; };
-    const char* at = at_;
-    for (; end_ - at >= 8; at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, at, 8);
-      if ((zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\') |
-           ((word - kOnes * 0x20) & ~word & kHighs)) != 0) {
-        break;
-      }
-    }
-    while (at != end_ && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
-    return at;
-  }
-
-  bool ReadEscape(std::string& out) {
-    const char* escape = at_++;
-    const char c = at_ == end_ ? '\0' : *at_++;
-    switch (c) {
-      case '"':
-      case '\\':
-      case '/':
-        out += c;
-        return true;
-      case 'n':
-        out += '\n';
-        return true;
-      case 't':
-        out += '\t';
-        return true;
-      case 'r':
-        out += '\r';
-        return true;
-      case 'b':
-        out += '\b';
-        return true;
-      case 'f':
-        out += '\f';
-        return true;
-      case 'u':
-        return ReadUnicode(escape, out);
-      default:
-        break;
-    }
-    at_ = escape;
-    return Refuse("a backslash must be followed by one of \" \\ / b f n r t u");
-  }
-
-  bool ReadUnicode(const char* escape, std::string& out) {
-    unsigned unit = 0;
-    if (!ReadHex(unit)) return RefuseAt(escape, "\\u must be followed by four hexadecimal digits");
-    char32_t point = unit;
-    if (unit >= 0xdc00 && unit < 0xe000) {
-      return RefuseAt(escape, "a low surrogate escape stands without its high one");
-    }
-    if (unit >= 0xd800 && unit < 0xdc00) {
-      unsigned low = 0;
-      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u' || (at_ += 2, !ReadHex(low)) ||
-          low < 0xdc00 || low > 0xdfff) {
-        return RefuseAt(escape, "a high surrogate escape stands without its low one");
-      }
-      point = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-    }
-    AppendUtf8(out, point);
+  bool ReadBool(ondemand::value source) {
+    bool flag = false;
+    if (source.get_bool().get(flag) != SUCCESS) return false;
+    values_.emplace_back(flag);
     return true;
   }
 
-  bool ReadHex(unsigned& unit) {
-    if (end_ - at_ < 4) return false;
-    const auto [stop, error] = std::from_chars(at_, at_ + 4, unit, 16);
-    if (error != std::errc{} || stop != at_ + 4) return false;
-    at_ += 4;
+  bool ReadNull(ondemand::value source) {
+    bool is_null = false;
+    if (source.is_null().get(is_null) != SUCCESS || !is_null) return false;
+    values_.emplace_back(nullptr);
     return true;
   }
 
-  bool ReadNumber(Value& value) {
-    const char* first = at_;
-    if (*at_ == '-') ++at_;
-    const char* digits = at_;
-    SkipDigits();
-    const auto count = static_cast<std::size_t>(at_ - digits);
-    if (count == 0) return Refuse("expected a digit after '-', found " + Next());
-    if (count > 1 && *digits == '0') return RefuseAt(first, "a number may not begin with 0");
-    bool whole = true;
-    if (Accept('.')) {
-      whole = false;
-      if (!SkipDigits()) return Refuse("expected a digit after '.', found " + Next());
+  bool ReadNumber(ondemand::value source, std::string_view token) {
+    std::int64_t number = 0;
+    if (source.get_int64().get(number) == SUCCESS) {
+      if (!CheckDigits(token)) return false;
+      values_.emplace_back(number);
+      return true;
     }
-    if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
-      whole = false;
-      ++at_;
-      if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
-      if (!SkipDigits()) return Refuse("expected a digit in an exponent, found " + Next());
-    }
-    if (!whole) return ReadDouble(first, value);
-    if (count > options_.max_integer_digits) {
-      at_ = first;
-      return Refuse(
-          "an integer has more than " + std::to_string(options_.max_integer_digits) + " digits",
-          errors::kJsonTooLarge);
-    }
-    value = Value::Integer(std::string_view(first, at_));
+    token = token.substr(0, token.find_last_not_of(kSpace) + 1);
+    if (token.size() < kSureDigits || !IsInteger(token)) return ReadDouble(source, token);
+    if (!CheckDigits(token)) return false;
+    values_.push_back(Value::Integer(token));
     return true;
   }
 
-  bool ReadDouble(const char* first, Value& value) {
+  // simdjson 3.0 decodes some doubles of more than 19 digits wrongly, and reports those beyond the
+  // range as it does what is no number.
+  bool ReadDouble(ondemand::value source, std::string_view token) {
     double number = 0;
-    if (std::from_chars(first, at_, number).ec == std::errc::result_out_of_range) {
-      if (IsHuge(std::string_view(first, at_))) {
-        return RefuseAt(first, "the number is beyond the range of a double");
+    if (token.size() > kSureDigits || source.get_double().get(number) != SUCCESS) {
+      switch (ReadDecimal(token, number)) {
+        case Decimal::kNumber:
+          break;
+        case Decimal::kNotANumber:
+          return Refuse(Place(token), Quote(token.substr(0, kMostShown)) +
+                                          " is not a JSON number (digits on both sides of "
+                                          "'.' and after 'e', no leading 0)");
+        case Decimal::kTooLarge:
+          return Refuse(Place(token), "the number is beyond the range of a double");
       }
-      number = *first == '-' ? -0.0 : 0.0;
     }
-    value = Value(number);
+    values_.emplace_back(number);
     return true;
   }
 
-  bool SkipDigits() {
-    const char* first = at_;
-    while (at_ != end_ && IsDigit(*at_)) ++at_;
-    return at_ != first;
+  bool CheckDigits(std::string_view token) {
+    const std::size_t most = options_.max_integer_digits;
+    if (token.size() <= most) return true;
+    const std::size_t begin = token.starts_with('-') ? 1 : 0;
+    const std::size_t end = std::min(token.find_last_not_of(kSpace) + 1, token.size());
+    if (end - begin <= most) return true;
+    return Refuse(Place(token), "an integer has more than " + std::to_string(most) + " digits",
+                  errors::kJsonTooLarge);
   }
 
-  bool ReadWord(std::string_view word, Value meaning, Value& value) {
-    if (!std::string_view(at_, end_).starts_with(word)) {
-      return Refuse("expected a value, found " + Next() + HintAt());
+  // Where the next token begins; after an error of the walk, the token that is wrong.
+  std::string_view Here() {
+    const char* place = end_;
+    return {document_.current_location().get(place) == SUCCESS ? place : end_, 1};
+  }
+
+  char* Begin() { return copy_.data() + kOpening.size(); }
+
+  // Our comma and brace lie at the end of the text.
+  std::size_t Place(std::string_view token) const {
+    const std::ptrdiff_t offset =
+        token.data() - copy_.data() - static_cast<std::ptrdiff_t>(kOpening.size());
+    return std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)), text_.size());
+  }
+  bool IsBroken(std::string_view string) const {
+    return broken_ && broken_->begin == Place(string);
+  }
+
+  bool RefuseDepth(std::string_view token) {
+    return Refuse(Place(token),
+                  "arrays and objects are nested more than " + std::to_string(options_.max_depth) +
+                      " levels deep",
+                  errors::kJsonTooDeep);
+  }
+
+  bool RefuseValue(std::string_view token) {
+    const std::size_t place = Place(token);
+    const std::string_view rest = text_.substr(place);
+    if (!rest.empty()) {
+      return Refuse(place, "expected a value, found " + DescribeNext(rest) + HintFor(rest));
     }
-    at_ += word.size();
-    value = std::move(meaning);
-    return true;
+    return Refuse(place, levels_.empty() ? "the text is empty; a JSON value was expected"
+                                         : "the text ends where a value was expected");
   }
 
-  void SkipSpace() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+  bool RefuseMember(std::string_view key) {
+    const std::string_view found = Here();
+    if (found.data() < key.data()) return RefuseFound(found, kObjectSeparator);
+    if (IsBroken(key)) return RefuseString(key);
+    if (found.data() > key.data()) return RefuseFound(found, "expected ':' after a key, found ");
+    if (found[0] == '}' || found.data() > end_) return RefuseBracket(found, kObjectSeparator);
+    return RefuseFound(found, "expected a key in double quotes, found ");
   }
 
-  bool Accept(char c) {
-    if (at_ == end_ || *at_ != c) return false;
-    ++at_;
-    return true;
+  // A closing bracket after a comma. If the one is ours, so is the other.
+  bool RefuseBracket(std::string_view bracket, const char* instead) {
+    if (bracket.data() > end_) return RefuseFound(bracket, instead);
+    return Refuse(Place(bracket),
+                  std::string("there is a ',' before '") + bracket[0] + "'; remove it");
   }
 
-  std::string Next() const {
-    return at_ == end_ ? "the end of the text" : Show(static_cast<unsigned char>(*at_));
-  }
-
-  std::string HintAt() const {
-    const std::string_view rest(at_, end_);
-    for (const std::string_view word : {"NaN", "Infinity", "None", "True", "False", "undefined"}) {
-      if (rest.starts_with(word)) return "; " + std::string(word) + " is not JSON";
+  bool RefuseString(std::string_view token) {
+    const std::size_t begin = Place(token);
+    const std::size_t end = IsBroken(token) ? broken_->end : text_.size();
+    if (const auto bad = FindBadEscape(text_.substr(begin, end - begin))) {
+      return Refuse(begin + bad->offset, bad->problem);
     }
-    if (rest.starts_with('\'')) return "; strings stand in double quotes";
-    return "";
+    if (!IsBroken(token)) return RefuseFault(simdjson::STRING_ERROR);
+    if (end == text_.size()) {
+      return Refuse(begin, "the string that begins here has no closing quote");
+    }
+    return Refuse(end, "a string may not contain " + DescribeNext(text_.substr(end)) +
+                           "; write it as an escape");
   }
 
-  bool Refuse(std::string problem, ErrorCode code = errors::kJsonSyntax) {
+  bool RefuseFound(std::string_view token, const char* problem) {
+    return Refuse(Place(token), problem + DescribeNext(text_.substr(Place(token))));
+  }
+
+  bool RefuseForMemory() {
+    return Refuse(0,
+                  "there is not enough memory to read " + std::to_string(text_.size()) + " bytes",
+                  errors::kJsonTooLarge);
+  }
+
+  // What can only happen if simdjson and we see the text differently.
+  bool RefuseFault(simdjson::error_code error) {
+    return Refuse(0, std::string("the text cannot be read: ") + simdjson::error_message(error));
+  }
+
+  bool Refuse(std::size_t place, std::string problem, ErrorCode code = errors::kJsonSyntax) {
+    place_ = place;
     problem_ = std::move(problem);
     code_ = code;
     return false;
   }
-  bool RefuseAt(const char* place, std::string problem) {
-    at_ = place;
-    return Refuse(std::move(problem));
+
+  // From the inside out. What is complete of a level lies below what the next one has begun.
+  void BuildPath() {
+    std::size_t values = values_.size();
+    std::size_t keys = keys_.size();
+    for (std::size_t i = levels_.size(); i-- > 0;) {
+      const Level& level = levels_[i];
+      if (level.in_child && level.is_object) path_.PrependKey(keys_[keys - 1].text);
+      if (level.in_child && !level.is_object) path_.PrependIndex(values - level.values);
+      values = level.values;
+      keys = level.keys;
+    }
   }
 
-  std::unexpected<Status> Error() const {
-    const auto line = static_cast<std::uint32_t>(std::count(begin_, at_, '\n') + 1);
-    const std::string_view before(begin_, at_);
-    const std::size_t last = before.rfind('\n');
-    const auto column = static_cast<std::uint32_t>(
-        last == std::string_view::npos ? before.size() : before.size() - last - 1);
+  std::unexpected<Status> Error() {
+    BuildPath();
+    const std::string_view before = text_.substr(0, place_);
+    const auto line = static_cast<std::uint32_t>(std::ranges::count(before, '\n') + 1);
+    const auto column = static_cast<std::uint32_t>(before.size() - (before.rfind('\n') + 1));
     const std::string path = path_.Finish();
     std::string message = "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
     if (path != "$") message += " (" + path + ")";
     return Fail(code_, message + ": " + problem_, {line, column, line, column + 1});
   }
 
-  const char* begin_;
-  const char* at_;
-  const char* end_;
+  std::string_view text_;
   const ReadOptions& options_;
-  struct PlacedMember {
-    const char* place;
-    Object::Member member;
-  };
-  std::vector<Value> items_;
-  std::vector<PlacedMember> members_;
+  simdjson::padded_string copy_;
+  const char* end_ = nullptr;  // of the text in the copy: our comma
+  std::optional<BrokenString> broken_;
+  ondemand::parser parser_;
+  ondemand::document document_;
+  std::vector<Level> levels_;
+  std::vector<Value> values_;
+  std::vector<PlacedKey> keys_;
+  std::vector<std::uint8_t> unescaped_;
   PathBuilder path_;
+  std::size_t place_ = 0;
   ErrorCode code_ = errors::kJsonSyntax;
   std::string problem_;
 };
@@ -457,9 +445,10 @@ class Reader {
 }  // namespace
 
 Result<Value> Read(std::string_view text, const ReadOptions& options) {
-  if (text.size() > options.max_bytes) {
+  const std::size_t most = std::min(options.max_bytes, kMostBytes);
+  if (text.size() > most) {
     return Fail(errors::kJsonTooLarge, "the JSON text has " + std::to_string(text.size()) +
-                                           " bytes; at most " + std::to_string(options.max_bytes) +
+                                           " bytes; at most " + std::to_string(most) +
                                            " are allowed");
   }
   return Reader(text, options).Read();

@@ -63,13 +63,15 @@ struct Refusal {
 };
 
 TEST(Read, RefusesWhatIsNotJsonAndSaysWhere) {
+  const std::string kNoNumber =
+      " is not a JSON number (digits on both sides of '.' and after 'e', no leading 0)";
   const Refusal cases[] = {
       {"", "line 1, column 1: the text is empty; a JSON value was expected"},
       {" \n ", "line 2, column 2: the text is empty; a JSON value was expected"},
       {"nul", "line 1, column 1: expected a value, found 'n'"},
       {"NaN", "line 1, column 1: expected a value, found 'N'; NaN is not JSON"},
       {"[Infinity]", "line 1, column 2 ($[0]): expected a value, found 'I'; Infinity is not JSON"},
-      {"[-Infinity]", "line 1, column 3 ($[0]): expected a digit after '-', found 'I'"},
+      {"[-Infinity]", "line 1, column 2 ($[0]): \"-Infinity\"" + kNoNumber},
       {"{'a':1}", "line 1, column 2: expected a key in double quotes, found '''"},
       {"['a']",
        "line 1, column 2 ($[0]): expected a value, found '''; strings stand in double "
@@ -83,13 +85,15 @@ TEST(Read, RefusesWhatIsNotJsonAndSaysWhere) {
       {"{\"a\":", "line 1, column 6 ($.a): the text ends where a value was expected"},
       {"{1:2}", "line 1, column 2: expected a key in double quotes, found '1'"},
       {"{} x", "line 1, column 4: there is text after the end of the JSON value: 'x'"},
-      {"01", "line 1, column 1: a number may not begin with 0"},
-      {"-", "line 1, column 2: expected a digit after '-', found the end of the text"},
+      {"01", "line 1, column 1: \"01\"" + kNoNumber},
+      {"-", "line 1, column 1: \"-\"" + kNoNumber},
       {"+1", "line 1, column 1: expected a value, found '+'"},
       {".5", "line 1, column 1: expected a value, found '.'"},
-      {"1.", "line 1, column 3: expected a digit after '.', found the end of the text"},
-      {"1e", "line 1, column 3: expected a digit in an exponent, found the end of the text"},
-      {"1e+", "line 1, column 4: expected a digit in an exponent, found the end of the text"},
+      {"1.", "line 1, column 1: \"1.\"" + kNoNumber},
+      {"[1e]", "line 1, column 2 ($[0]): \"1e\"" + kNoNumber},
+      {"1.2.3 ", "line 1, column 1: \"1.2.3\"" + kNoNumber},
+      {"[" + std::string(100, '1') + "x]",
+       "line 1, column 2 ($[0]): \"" + std::string(40, '1') + "\"" + kNoNumber},
       {"[1]]", "line 1, column 4: there is text after the end of the JSON value: ']'"},
       {"\"abc", "line 1, column 1: the string that begins here has no closing quote"},
       {"\"a\nb\"",
@@ -115,6 +119,31 @@ TEST(Read, RefusesWhatIsNotJsonAndSaysWhere) {
        "line 1, column 1: the text begins with a byte order mark; save it as "
        "UTF-8 without one"},
       {"\x0c[]", "line 1, column 1: expected a value, found the control character 0x0c"},
+  };
+  for (const Refusal& refusal : cases) {
+    EXPECT_EQ(ErrorOf(refusal.text), "json.syntax: " + refusal.error) << refusal.text;
+  }
+}
+
+// simdjson tells of a string that is not closed, or holds a control character, before all else.
+TEST(Read, NamesTheFirstErrorAndThePathOfABrokenString) {
+  const Refusal cases[] = {
+      {"{\"a\":[1,{\"b\":\"x\ny\"}]}",
+       "line 1, column 16 ($.a[1].b): a string may not contain the end of the line; write it as an "
+       "escape"},
+      {"{\"a\":[1,\"x}",
+       "line 1, column 9 ($.a[1]): the string that begins here has no closing quote"},
+      {"{\"a\":1,\"b", "line 1, column 8: the string that begins here has no closing quote"},
+      {"[1 2,\"x\n\"]", "line 1, column 4: expected ',' or ']' in an array, found '2'"},
+      {"{\"a\":{} \"x\n\":1}", "line 1, column 9: expected ',' or '}' in an object, found '\"'"},
+      {"[\"\\x\n\"]",
+       "line 1, column 3 ($[0]): a backslash must be followed by one of \" \\ / b f n r t u"},
+      {"[\"\\\n\"]",
+       "line 1, column 3 ($[0]): a backslash must be followed by one of \" \\ / b f n r t u"},
+      {"[\"a\tb\", tru]",
+       "line 1, column 4 ($[0]): a string may not contain the control character 0x09; write it as "
+       "an escape"},
+      {"1 \"", "line 1, column 3: there is text after the end of the JSON value: '\"'"},
   };
   for (const Refusal& refusal : cases) {
     EXPECT_EQ(ErrorOf(refusal.text), "json.syntax: " + refusal.error) << refusal.text;
@@ -147,6 +176,24 @@ TEST(Read, StopsAtItsLimits) {
   EXPECT_EQ(RoundTrip("-" + digits), "-" + digits);
   EXPECT_EQ(ErrorOf("[" + digits + "7]"),
             "json.too_large: line 1, column 2 ($[0]): an integer has more than 4300 digits");
+  for (const char* text : {"[123]", "[-123 ]", "[123\n]", "[1.23456]"}) {
+    EXPECT_EQ(ErrorOf(text, {.max_integer_digits = 3}), "accepted") << text;
+  }
+  EXPECT_EQ(ErrorOf("[1,1234]", {.max_integer_digits = 3}),
+            "json.too_large: line 1, column 4 ($[1]): an integer has more than 3 digits");
+}
+
+TEST(Read, ReadsAsDeepAsItIsAllowedTo) {
+  constexpr std::size_t kDepth = 4002;
+  std::string text;
+  for (std::size_t i = 0; i < kDepth; i += 2) text += "[{\"a\":";
+  text += "1";
+  for (std::size_t i = 0; i < kDepth; i += 2) text += "}]";
+  EXPECT_TRUE(Read(text, {.max_depth = kDepth}));
+  EXPECT_TRUE(ErrorOf(text, {.max_depth = kDepth - 1}).starts_with("json.too_deep"));
+  EXPECT_EQ(
+      ErrorOf("[]", {.max_depth = 0}),
+      "json.too_deep: line 1, column 1: arrays and objects are nested more than 0 levels deep");
 }
 
 TEST(Read, ManyEqualAndManyDifferentKeysCostLinearTime) {
