@@ -335,29 +335,6 @@ std::string_view PyType(const json::Value& value) {
   return kNames[static_cast<std::size_t>(value.kind())];
 }
 
-bool Truth(const json::Value& value) {
-  using Kind = json::Value::Kind;
-  switch (value.kind()) {
-    case Kind::kNull:
-      return false;
-    case Kind::kBool:
-      return value.as_bool();
-    case Kind::kInt:
-      return value.as_int() != 0;
-    case Kind::kBigInt:
-      return true;
-    case Kind::kDouble:
-      return value.as_double() != 0;
-    case Kind::kString:
-      return !value.as_string().empty();
-    case Kind::kArray:
-      return !value.as_array().empty();
-    case Kind::kObject:
-      return !value.as_object().empty();
-  }
-  return false;
-}
-
 std::unexpected<Status> NodeFailed(std::string message) {
   return Fail(errors::kNodesFailed, std::move(message));
 }

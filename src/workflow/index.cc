@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/reader.h"
+#include "json/truth.h"
 #include "python/walk.h"
 #include "workflow/literal.h"
 #include "workflow/registry.h"
@@ -304,7 +305,7 @@ class IndexBuilder {
 
   void CollectListener(std::string_view id, std::string_view type, const json::Object& keywords) {
     const json::Value* platform = keywords.Find("platform");
-    const bool given = platform != nullptr && Truthy(*platform);
+    const bool given = platform != nullptr && json::Truth(*platform);
     json::Object entry;
     entry.Set("node_name", id);
     entry.Set("type", type);
@@ -313,28 +314,6 @@ class IndexBuilder {
       if (key != "platform") entry.Set(key, value);
     }
     listeners_.emplace_back(std::move(entry));
-  }
-
-  static bool Truthy(const json::Value& value) {
-    switch (value.kind()) {
-      case json::Value::Kind::kNull:
-        return false;
-      case json::Value::Kind::kBool:
-        return value.as_bool();
-      case json::Value::Kind::kInt:
-        return value.as_int() != 0;
-      case json::Value::Kind::kBigInt:
-        return true;
-      case json::Value::Kind::kDouble:
-        return value.as_double() != 0;
-      case json::Value::Kind::kString:
-        return !value.as_string().empty();
-      case json::Value::Kind::kArray:
-        return !value.as_array().empty();
-      case json::Value::Kind::kObject:
-        return !value.as_object().empty();
-    }
-    return false;
   }
 
   json::Array cron_;

@@ -5,6 +5,7 @@
 #include <clocale>
 #include <cwctype>
 
+#include "json/truth.h"
 #include "workflow/schema_json.h"
 #include "workflow/schema_model.h"
 
@@ -237,31 +238,10 @@ constexpr std::string_view kKnown[] = {"alias",
                                        "validate_default",
                                        "validation_alias"};
 
-bool IsTrue(const json::Value& value) {
-  switch (value.kind()) {
-    case json::Value::Kind::kNull:
-      return false;
-    case json::Value::Kind::kBool:
-      return value.as_bool();
-    case json::Value::Kind::kInt:
-    case json::Value::Kind::kDouble:
-      return value.ToDouble() != 0;
-    case json::Value::Kind::kBigInt:
-      return true;
-    case json::Value::Kind::kString:
-      return !value.as_string().empty();
-    case json::Value::Kind::kArray:
-      return !value.as_array().empty();
-    case json::Value::Kind::kObject:
-      return !value.as_object().empty();
-  }
-  return false;
-}
-
 // json_schema_extra, or the unknown keywords when it is not given.
 void AddExtra(const FieldInfo& info, json::Object& schema) {
   const json::Value* extra = Option(info, "json_schema_extra");
-  if (extra != nullptr && IsTrue(*extra)) {
+  if (extra != nullptr && json::Truth(*extra)) {
     if (!extra->is_object()) return;
     for (const auto& [key, value] : extra->as_object()) schema.Set(key, value);
     return;
@@ -277,7 +257,7 @@ void AddInfo(const FieldInfo& info, json::Object& schema) {
     if (const json::Value* value = Option(info, key)) schema.Set(key, *value);
   }
   const json::Value* deprecated = Option(info, "deprecated");
-  if (deprecated != nullptr && (deprecated->is_string() || IsTrue(*deprecated))) {
+  if (deprecated != nullptr && (deprecated->is_string() || json::Truth(*deprecated))) {
     schema.Set("deprecated", true);
   }
   if (const json::Value* examples = Option(info, "examples")) schema.Set("examples", *examples);
@@ -309,7 +289,7 @@ json::Object PropertySchema(const Field& field, const Type& applied, std::string
 // A default that is no default_factory's, or a default_factory that the library calls.
 bool IsRequired(const FieldInfo& info) {
   const json::Value* factory = Option(info, "default_factory");
-  return !info.default_value && (factory == nullptr || !IsTrue(*factory));
+  return !info.default_value && (factory == nullptr || !json::Truth(*factory));
 }
 
 // Case mappings for all of Unicode, whatever the process's own locale is.
