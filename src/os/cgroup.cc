@@ -220,8 +220,9 @@ bool IsStale(std::string_view name) {
   name.remove_prefix(kNameStart.size());
   pid_t pid = 0;
   std::uint64_t start = 0;
-  const char* const end = name.data() + name.size();
-  const char* at = std::from_chars(name.data(), end, pid).ptr;
+  const char* const begin = name.data();
+  const char* const end = begin + name.size();
+  const char* const at = std::from_chars(begin, end, pid).ptr;
   if (at != end && *at == '-') std::from_chars(at + 1, end, start);
   if (pid <= 0) return false;
   if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
