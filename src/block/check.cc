@@ -2,6 +2,8 @@
 #include "block/check.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 #include "errors/block.h"
 
@@ -107,8 +109,8 @@ std::vector<Finding> CheckScript(const ScriptFacts& facts, std::optional<Runtime
                      "not every runtime lets a script await at its top level",
                      "put it into an async function and call asyncio.run"});
   }
-  std::ranges::stable_sort(found, {}, [](const Finding& finding) {
-    return std::pair(finding.span.line, finding.span.column);
+  std::ranges::sort(found, {}, [](const Finding& finding) {
+    return std::tuple(finding.span.line, finding.span.column, std::string_view(finding.message));
   });
   if (!facts.may_call_done) {
     found.push_back({errors::kBlockNoDone,

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "errors/images.h"
 #include "images/definition.h"
@@ -224,10 +225,10 @@ Result<std::vector<Image>> Store::List() const {
     CAISSON_ASSIGN(Image image, Read(id));
     images.push_back(std::move(image));
   }
-  std::ranges::stable_sort(images, [](const Image& a, const Image& b) {
-    if (a.names.empty() != b.names.empty()) return b.names.empty();
-    return a.names < b.names;
-  });
+  std::ranges::sort(images, {}, [](const Image& image) { return std::tie(image.names, image.id); });
+  const auto named =
+      std::ranges::find_if_not(images, [](const Image& image) { return image.names.empty(); });
+  std::ranges::rotate(images, named);
   return images;
 }
 

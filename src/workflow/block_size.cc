@@ -268,7 +268,8 @@ std::vector<const Stmt*> FindLongBlocks(const python::FunctionDef& run) {
   Measure measure;
   (void)measure.Block(run.body);
   std::vector<const Stmt*> found = measure.Take();
-  std::ranges::stable_sort(found, {}, [](const Stmt* stmt) { return stmt->span.line; });
+  std::ranges::sort(found, {},
+                    [](const Stmt* stmt) { return std::pair(stmt->span.line, stmt->span.column); });
   return found;
 }
 
