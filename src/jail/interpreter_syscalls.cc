@@ -18,11 +18,10 @@ namespace {
 
 constexpr std::uint64_t kLow32 = 0xffffffff;
 
-// What pthread_create asks of clone(2), and nothing else; the cleared flag is older libraries'.
+// What pthread_create asks of clone(2), and nothing else.
 constexpr std::uint64_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                        CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                        CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-constexpr std::uint64_t kAnyThreadFlags = kLow32 & ~std::uint64_t{CLONE_DETACHED};
 
 os::ArgumentCheck Is(unsigned index, std::uint64_t value) {
   return {.index = index, .mask = kLow32, .value = value};
