@@ -162,7 +162,7 @@ Result<std::unique_ptr<GuestModule>> GuestModule::Make(wasm::Engine& engine,
 
 Result<std::unique_ptr<Guest>> Guest::Make(const GuestModule& module, wasm::SlotPool& pool,
                                            GuestSystem& system, std::uint64_t memory_limit) {
-  std::unique_ptr<Guest> guest(new Guest(module, system));
+  std::unique_ptr<Guest> guest(new Guest(system));
   CAISSON_ASSIGN(std::unique_ptr<wasm::MemorySlot> slot, pool.Take());
   slot->set_limit(memory_limit);
   guest->slot_ = slot.get();

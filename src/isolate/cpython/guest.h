@@ -87,12 +87,11 @@ class Guest {
   bool growth_refused() const { return slot_->growth_refused(); }
 
  private:
-  Guest(const GuestModule& module, GuestSystem& system) : module_(module), system_(system) {}
+  explicit Guest(GuestSystem& system) : system_(system) {}
   Result<wasmtime_func_t> Function(std::string_view name);
   GuestCall Call(const wasmtime_func_t& function, std::int32_t a, std::int32_t b);
   GuestCall::End EndOf(const wasm::TrapHandle& trap) const;
 
-  const GuestModule& module_;
   GuestSystem& system_;
   const wasm::MemorySlot* slot_ = nullptr;
   wasm::StoreHandle store_;
