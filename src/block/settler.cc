@@ -347,6 +347,8 @@ void Settler::Measure(const Result<ScriptOutcome>& ended) {
   outcome_.usage.wall = ended->usage.wall;
   outcome_.usage.cpu = ended->cpu;
   outcome_.usage.peak_memory_bytes = ended->usage.memory_bytes;
+  outcome_.dropped.done += ended->late_done;
+  outcome_.dropped.debug += ended->late_debug;
   outcome_.dropped.stdout_bytes = ended->stdout_dropped;
   outcome_.dropped.stderr_bytes = ended->stderr_dropped;
 }

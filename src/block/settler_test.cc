@@ -69,6 +69,17 @@ TEST(Settler, ClosesTheChannelWithTheFinalDoneAndCountsWhatComesLater) {
   EXPECT_EQ(ran.outcome.dropped.warning, 1U);
 }
 
+TEST(Settler, CountsTheLateResultsThatTheRuntimeHeardOf) {
+  Collector collector;
+  Settler settler({}, {}, collector);
+  isolate::ScriptOutcome ended;
+  ended.late_done = 3;
+  ended.late_debug = 4;
+  const BlockOutcome outcome = settler.Settle(ended, false);
+  EXPECT_EQ(outcome.dropped.done, 3U);
+  EXPECT_EQ(outcome.dropped.debug, 4U);
+}
+
 TEST(Settler, SettlesByTheEndWhenNoDoneWasFinal) {
   const Ran ran = RunScript("more 1\nmore 2");
   EXPECT_EQ(ran.outcome.settled_by, SettledBy::kEnd);

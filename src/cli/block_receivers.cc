@@ -120,8 +120,8 @@ Result<void> ReportPrinter::Finish(const block::BlockOutcome& outcome) {
   CAISSON_TRY(console_.Print("],\n\"warnings\":["));
   CAISSON_TRY(console_.Print(SafeJson(warnings_)));
   return console_.Print("],\n\"stdout\":" + SafeJson(json::Quote(stdout_)) +
-                        ",\n\"stderr\":" + SafeJson(json::Quote(stderr_)) + ",\n" +
-                        SafeJson(block::EncodeOutcome(outcome)) + "}\n");
+                        ",\n\"stderr\":" + SafeJson(json::Quote(stderr_)) + ",\n\"end\":{" +
+                        SafeJson(block::EncodeOutcome(outcome)) + "}}\n");
 }
 
 Taken FramePrinter::Take(const Delivery& delivery) {

@@ -83,6 +83,10 @@ struct ScriptOutcome {
   int exit_code = 0;                      // kExited
   std::uint64_t stdout_dropped = 0;
   std::uint64_t stderr_dropped = 0;
+  // After the first final kDone a script has a moment to end by itself; what it still prints is
+  // passed on, results are only counted, and nothing is an error any more.
+  std::uint64_t late_done = 0;
+  std::uint64_t late_debug = 0;
   Usage usage;
   std::chrono::nanoseconds cpu{0};
   bool ok() const { return fault == Fault::kNone; }

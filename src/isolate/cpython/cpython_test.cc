@@ -240,6 +240,8 @@ TEST_F(CPythonTest, TheFirstFinalResultSettlesTheRun) {
   const Ran ran = Run(Block("done(1)\ndone(2)\ndebug(3)\n1 / 0\n"));
   EXPECT_TRUE(ran.outcome.ok());
   EXPECT_EQ(ran.sink.results, std::vector<std::string>{"1"});
+  EXPECT_EQ(ran.outcome.late_done, 1u);
+  EXPECT_EQ(ran.outcome.late_debug, 1u);
   const Ran endless = Run(Block("done(1)\nwhile True: pass\n"));
   EXPECT_TRUE(endless.outcome.ok()) << "what is settled stays settled";
 }

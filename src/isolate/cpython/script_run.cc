@@ -122,7 +122,11 @@ bool ScriptRun::Deliver(const ScriptMessage& message) {
 }
 
 bool ScriptRun::TakeMessage(MessageKind kind, bool final, std::string_view text) {
-  if (settled_ || reported_) return true;
+  if (settled_ || reported_) {
+    outcome_.late_done += kind == MessageKind::kDone ? 1 : 0;
+    outcome_.late_debug += kind == MessageKind::kDebug ? 1 : 0;
+    return true;
+  }
   const std::uint64_t limit = OrEndless(job_->limits.output_bytes);
   if (text.size() > limit - std::min(limit, outcome_.usage.output_bytes)) {
     return Stop(Fault::kOutput, fmt::format("the script's results are larger than its limit of {} "

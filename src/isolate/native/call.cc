@@ -177,14 +177,18 @@ void Supervision::HandleReport(std::string_view text) {
 
 void Supervision::HandleFrame(const ChannelFrame& frame) {
   if (frame.kind == kReportFrame) return HandleReport(frame.payload);
-  if (settled_) return;
+  const auto kind = static_cast<MessageKind>(frame.kind);
+  if (settled_) {
+    outcome_.late_done += kind == MessageKind::kDone ? 1 : 0;
+    outcome_.late_debug += kind == MessageKind::kDebug ? 1 : 0;
+    return;
+  }
   outcome_.usage.output_bytes += frame.payload.size();
   if (job_.limits.messages != 0 && ++messages_ > job_.limits.messages) {
     return End(Fault::kMessages, "the script sent more messages than its limit of " +
                                      std::to_string(job_.limits.messages));
   }
-  const ScriptMessage message{
-      .kind = static_cast<MessageKind>(frame.kind), .final = frame.final, .text = frame.payload};
+  const ScriptMessage message{.kind = kind, .final = frame.final, .text = frame.payload};
   const bool goes_on = sink_.Take(message);
   if (message.kind == MessageKind::kDone && message.final) settled_ = Clock::now();
   if (!goes_on) End(Fault::kKilled, "the receiver of its messages ended the run");

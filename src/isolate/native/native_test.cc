@@ -114,6 +114,8 @@ TEST_F(Native, TheFirstFinalResultIsTheLastWord) {
   EXPECT_TRUE(ran.outcome.ok()) << Show(ran);
   EXPECT_EQ(ran.sink.done, std::vector<std::string>{"1"});
   EXPECT_TRUE(ran.sink.others.empty());
+  EXPECT_EQ(ran.outcome.late_done, 1u);
+  EXPECT_EQ(ran.outcome.late_debug, 1u);
 }
 
 TEST_F(Native, ASettledRunDoesNotHoldItsCaller) {

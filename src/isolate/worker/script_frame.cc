@@ -93,7 +93,7 @@ std::string EncodeScriptEnd(const ScriptOutcome& outcome) {
   writer.Text(outcome.traceback_text, kMaxMessageBytes);
   writer.U32(static_cast<std::uint32_t>(outcome.exit_code));
   for (const std::uint64_t number :
-       {outcome.stdout_dropped, outcome.stderr_dropped,
+       {outcome.stdout_dropped, outcome.stderr_dropped, outcome.late_done, outcome.late_debug,
         static_cast<std::uint64_t>(outcome.usage.wall.count()), outcome.usage.memory_bytes,
         outcome.usage.output_bytes, static_cast<std::uint64_t>(outcome.cpu.count())}) {
     writer.U64(number);
@@ -160,6 +160,8 @@ std::optional<ScriptOutcome> DecodeScriptEnd(std::string_view body) {
   outcome.exit_code = static_cast<int>(reader.U32());
   outcome.stdout_dropped = reader.U64();
   outcome.stderr_dropped = reader.U64();
+  outcome.late_done = reader.U64();
+  outcome.late_debug = reader.U64();
   outcome.usage.wall = Nanoseconds(reader.U64());
   outcome.usage.memory_bytes = reader.U64();
   outcome.usage.output_bytes = reader.U64();

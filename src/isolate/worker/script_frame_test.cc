@@ -43,6 +43,8 @@ ScriptOutcome SomeOutcome() {
   outcome.exit_code = -3;
   outcome.stdout_dropped = 5;
   outcome.stderr_dropped = 6;
+  outcome.late_done = 11;
+  outcome.late_debug = 12;
   outcome.usage.wall = std::chrono::nanoseconds(7);
   outcome.usage.memory_bytes = 8;
   outcome.usage.output_bytes = 9;
@@ -83,6 +85,8 @@ TEST(ScriptFrame, AnEndComesBackAsItWas) {
   EXPECT_EQ(back->traceback[1].function, "g");
   EXPECT_EQ(back->exit_code, -3);
   EXPECT_EQ(back->stderr_dropped, 6u);
+  EXPECT_EQ(back->late_done, 11u);
+  EXPECT_EQ(back->late_debug, 12u);
   EXPECT_EQ(back->usage.output_bytes, 9u);
   EXPECT_EQ(back->cpu.count(), 10);
 }
