@@ -35,8 +35,7 @@ class ResultPrinter final : public BlockPrinter {
   Result<void> printed_;
 };
 
-// {"results":[{"final","result"}],"debug":[],"warnings":[],"stdout","stderr", the outcome's
-// members}
+// {"results":[{"final","result"}],"debug":[],"warnings":[],"stdout","stderr","end":{the outcome}}
 class ReportPrinter final : public BlockPrinter {
  public:
   explicit ReportPrinter(Console& console) : console_(console) {}
