@@ -20,7 +20,7 @@ struct Finding {
   Severity severity = Severity::kError;
   SourceSpan span;
   std::string message;
-  std::string hint = {};
+  std::string hint;
 };
 
 // For one runtime; without one, for any that fits (`auto`). In the order of the source.

@@ -23,13 +23,13 @@ std::string_view SettledByName(SettledBy settled_by);
 struct BlockError {
   ErrorCode code;
   std::string message;       // the guest's text, perhaps no UTF-8
-  std::string type = {};     // the exception's class
+  std::string type;          // the exception's class
   std::uint32_t line = 0;    // in the script, 1-based; 0: none
   std::uint32_t column = 0;  // 1-based, in characters; 0: none
-  std::vector<isolate::TracebackFrame> frames = {};
-  std::string traceback = {};
-  std::string_view limit = {};  // block.limit: its name in requests
-  std::optional<int> exit_code = {};
+  std::vector<isolate::TracebackFrame> frames;
+  std::string traceback;
+  std::string_view limit;  // block.limit: its name in requests
+  std::optional<int> exit_code;
 };
 
 struct Dropped {

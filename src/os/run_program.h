@@ -19,10 +19,10 @@ struct Program {
   // The first is looked up in PATH unless it has a slash.
   std::vector<std::string> arguments;
   // Added to this process's environment, or in place of the variable of that name.
-  std::vector<std::pair<std::string, std::string>> variables = {};
-  std::string directory = {};  // to start in; empty: here
-  std::string input = {};      // a file that becomes standard input; empty: /dev/null
-  std::string output = {};     // a file that standard output is written to; empty: captured
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::string directory;  // to start in; empty: here
+  std::string input;      // a file that becomes standard input; empty: /dev/null
+  std::string output;     // a file that standard output is written to; empty: captured
 };
 
 struct ProgramEnd {

@@ -23,9 +23,9 @@ struct ArgumentCheck {
 
 struct SyscallRule {
   const char* name;
-  const char* reason;                      // why a process under this filter needs it
-  std::vector<ArgumentCheck> checks = {};  // all must hold; several rules of one name are any-of
-  int fail_with = 0;                       // an errno: refuse mildly instead of allowing
+  const char* reason;                 // why a process under this filter needs it
+  std::vector<ArgumentCheck> checks;  // all must hold; several rules of one name are any-of
+  int fail_with = 0;                  // an errno: refuse mildly instead of allowing
 };
 
 // Requires no_new_privs (sets it otherwise). Fails with os.syscall.

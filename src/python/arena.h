@@ -55,7 +55,7 @@ class Arena {
   std::size_t bytes_allocated() const { return allocated_; }
 
  private:
-  static constexpr std::size_t kBlock = 64 * 1024;
+  static constexpr std::size_t kBlock = std::size_t{64} * 1024;
 
   void* Allocate(std::size_t size, std::size_t alignment) {
     std::size_t offset = (used_ + alignment - 1) & ~(alignment - 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an IR: no crash, and what is accepted survives being written and read again, with
 // every body ready to run.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -32,12 +33,14 @@ void RequireRunnable(const Graph& graph) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto loaded = LoadIr(std::string_view(reinterpret_cast<const char*>(data), size));
-  Require((loaded.graph == nullptr) != loaded.diagnostics.empty());
-  if (loaded.graph == nullptr) {
-    caisson::workflow::Render(loaded.diagnostics, "ir.json", {},
-                              caisson::workflow::DiagnosticFormat::kText);
-    return 0;
-  }
+  const bool refused =
+      std::ranges::any_of(loaded.diagnostics, [](const caisson::workflow::Diagnostic& each) {
+        return each.severity == caisson::workflow::Severity::kError;
+      });
+  Require((loaded.graph == nullptr) == refused);
+  caisson::workflow::Render(loaded.diagnostics, "ir.json", {},
+                            caisson::workflow::DiagnosticFormat::kText);
+  if (refused) return 0;
   RequireRunnable(*loaded.graph);
   const auto bytes = CanonicalBytes(*loaded.graph);
   Require(bytes.has_value());
