@@ -15,7 +15,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
 import unittest
@@ -23,11 +22,10 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
 from programs import BIN, ROOT, caisson, environment, main  # noqa: E402
+from service import FIRST_RUN, WAIT, Service  # noqa: E402
 
 EXAMPLE = ROOT / "examples/block/wetland"
 CAISSON = str(BIN / "caisson")
-FIRST_RUN = 1800  # seconds; the cache of the runtime may have to be filled
-WAIT = 120
 
 
 def block(*arguments: str, **options):
@@ -45,70 +43,6 @@ NO_RUNTIME = why_no_runtime("cpython")
 
 def run(script: str, *arguments: str, **options):
     return block("run", "-", *arguments, stdin=script, **options)
-
-
-class Service:
-    """A `caisson block serve` on pipes."""
-
-    def __init__(self, *arguments: str, env: dict | None = None):
-        self.process = subprocess.Popen([CAISSON, "block", "serve", *arguments], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(env))
-        self.messages = []
-        self.listener = threading.Thread(target=lambda: self.messages.extend(self.process.stderr), daemon=True)
-        self.listener.start()
-        self.hello = self.next()
-
-    def send(self, **request):
-        self.write(json.dumps(request).encode() + b"\n")
-
-    def write(self, data: bytes):
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def run(self, id: str, script: str, **more):
-        self.send(id=id, op="run", script=script, **more)
-
-    def next(self) -> dict | None:
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
-
-    def until_end(self, id: str) -> list[dict]:
-        """The frames of `id` up to its end; those of others are lost."""
-        found = []
-        while not found or found[-1]["type"] != "end":
-            frame = self.next()
-            if frame is None:
-                raise AssertionError(f"no end of {id}; {self.messages}")
-            if frame.get("id") == id:
-                found.append(frame)
-        return found
-
-    def close(self) -> int:
-        """Ends the input; the exit code."""
-        if not self.process.stdin.closed:
-            self.process.stdin.close()
-        self.process.stdout.read()
-        return self.finish()
-
-    def finish(self) -> int:
-        code = self.process.wait(WAIT)
-        self.listener.join()
-        for pipe in (self.process.stdout, self.process.stderr):
-            pipe.close()
-        return code
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        if self.process.poll() is None:
-            self.process.kill()
-        if not self.process.stdin.closed:
-            try:
-                self.process.stdin.close()
-            except OSError:
-                pass
-        self.finish()
 
 
 class Libraries(unittest.TestCase):
