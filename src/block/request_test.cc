@@ -91,8 +91,8 @@ TEST(Request, ReadsCancelAndCredit) {
 
 TEST(Request, RefusesWhatIsNoRequest) {
   EXPECT_EQ(ErrorOf("nonsense"),
-            "block.line_syntax   : the line is no JSON: line 1, column 1: expected a value; only "
-            "JSON values are allowed");
+            "block.line_syntax   : the line is no JSON: line 1, column 1: expected a value, "
+            "found 'n'");
   EXPECT_EQ(ErrorOf(std::string("{\"id\":\"r\0\"}", 11)).substr(0, 17), "block.line_syntax");
   EXPECT_EQ(ErrorOf("\xff\xfe").substr(0, 17), "block.line_syntax");
   EXPECT_EQ(ErrorOf(std::string(600, '[') + std::string(600, ']')).substr(0, 17),

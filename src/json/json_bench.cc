@@ -8,6 +8,7 @@
 #include <string>
 
 #include "json/reader.h"
+#include "json/scanner.h"
 #include "json/writer.h"
 
 namespace {
@@ -55,5 +56,6 @@ int main() {
                 static_cast<double>(text.size()) / 1e6, rate);
   };
   print("read", BestRate(text.size(), [&] { (void)caisson::json::Read(text); }));
+  print("scan", BestRate(text.size(), [&] { (void)caisson::json::Scan(text); }));
   print("write", BestRate(text.size(), [&] { (void)caisson::json::Write(*value); }));
 }

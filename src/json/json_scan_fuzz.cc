@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scanner accepts what the reader accepts, and the children that it tells are values.
+// The scanner accepts what the reader accepts and says the same of what it refuses, and the
+// children that it tells are values.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return Read(child.text).has_value() || (std::abort(), false);
   });
   if (report.has_value() != value.has_value()) std::abort();
+  if (!report && report.error().message != value.error().message) std::abort();
   if (value && value->is_array() && value->as_array().size() != count) std::abort();
   return 0;
 }

@@ -21,7 +21,7 @@ std::vector<std::string> ChildrenOf(std::string_view text) {
   return children;
 }
 
-TEST(Scan, AgreesWithTheReaderOnWhatIsJson) {
+TEST(Scan, AgreesWithTheReaderOnWhatIsJsonAndWhatIsWrong) {
   const std::string deep(1001, '[');
   for (const std::string& text : std::vector<std::string>{"null",
                                                           " true ",
@@ -90,7 +90,12 @@ TEST(Scan, AgreesWithTheReaderOnWhatIsJson) {
                                                           deep.substr(1) + std::string(1000, ']'),
                                                           std::string(4300, '7'),
                                                           std::string(4301, '7')}) {
-    EXPECT_EQ(Scan(text).has_value(), Read(text).has_value()) << text.substr(0, 40);
+    const auto report = Scan(text);
+    const auto value = Read(text);
+    ASSERT_EQ(report.has_value(), value.has_value()) << text.substr(0, 40);
+    if (!report) {
+      EXPECT_EQ(report.error().message, value.error().message);
+    }
   }
 }
 
@@ -138,8 +143,10 @@ TEST(Scan, SaysWhereAnErrorLiesAndOfWhichKindItIs) {
   const auto syntax = Scan("[1,\n  x]");
   ASSERT_FALSE(syntax);
   EXPECT_EQ(syntax.error().code, errors::kJsonSyntax);
-  EXPECT_EQ(syntax.error().message,
-            "line 2, column 3: expected a value; only JSON values are allowed");
+  EXPECT_EQ(syntax.error().message, "line 2, column 3 ($[1]): expected a value, found 'x'");
+  EXPECT_EQ(Scan("{\"a\":[[],{\"b\\n\":[0,01]}]}").error().message,
+            "line 1, column 20 ($.a[1][\"b\\n\"][1]): \"01\" is not a JSON number (digits on both "
+            "sides of '.' and after 'e', no leading 0)");
   EXPECT_EQ(Scan("[[[1]]]", {.max_depth = 2}).error().code, errors::kJsonTooDeep);
   EXPECT_EQ(Scan("[1]", {.max_bytes = 2}).error().code, errors::kJsonTooLarge);
   EXPECT_EQ(Scan("12345", {.max_integer_digits = 4}).error().code, errors::kJsonTooLarge);
