@@ -93,8 +93,10 @@ Result<void> BlockCpython::StartAWorker(const std::stop_token& stop) {
 }
 
 Result<void> BlockCpython::FillCache(const std::stop_token& stop) {
-  console_.Info("preparing the runtime cpython; this takes some minutes, once");
-  os::Program program{.arguments = {program_, "__prepare", "cpython"}};
+  os::Program program{.arguments = {program_, "__prepare", "cpython"},
+                      .on_message = [this](std::string_view line) {
+                        console_.Info("cpython: " + std::string(line));
+                      }};
   program.arguments.insert(program.arguments.end(), words_.begin(), words_.end());
   CAISSON_ASSIGN(const os::ProgramEnd ended, os::RunProgram(program, stop));
   if (ended.succeeded()) return {};

@@ -153,6 +153,31 @@ Result<ChildProcess> Start(const Program& program, Ends& ends) {
   return child;
 }
 
+// Hands on the lines of standard error as they become whole. A line without an end is cut.
+class MessageLines {
+ public:
+  explicit MessageLines(const std::function<void(std::string_view)>& take) : take_(take) {}
+  void Add(std::string_view text) {
+    if (!take_) return;
+    pending_ += text;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = pending_.find('\n', begin)) != std::string::npos;) {
+      take_(std::string_view(pending_).substr(begin, end - begin));
+      begin = end + 1;
+    }
+    pending_.erase(0, begin);
+    if (pending_.size() > kKeptMessages) Finish();
+  }
+  void Finish() {
+    if (!pending_.empty()) take_(pending_);
+    pending_.clear();
+  }
+
+ private:
+  const std::function<void(std::string_view)>& take_;
+  std::string pending_;
+};
+
 // False at the end of the stream.
 bool ReadSome(int fd, std::string& into) {
   std::array<char, 65536> buffer;
@@ -190,7 +215,8 @@ class Stopper {
 
 // Reads until both streams have ended, or the program has and nothing more is at hand: a
 // grandchild that keeps a stream open does not hold us up.
-Result<void> Drain(Ends& ends, ChildProcess& child, Stopper& stopper, ProgramEnd& end) {
+Result<void> Drain(Ends& ends, ChildProcess& child, Stopper& stopper, MessageLines& lines,
+                   ProgramEnd& end) {
   for (;;) {
     std::array<pollfd, 3> events = {{{ends.output_read.get(), POLLIN, 0},
                                      {ends.messages_read.get(), POLLIN, 0},
@@ -200,7 +226,9 @@ Result<void> Drain(Ends& ends, ChildProcess& child, Stopper& stopper, ProgramEnd
     stopper.Tick();
     if (ready <= 0) continue;
     if (events[0].revents != 0 && !ReadSome(events[0].fd, end.output)) ends.output_read.Reset();
+    const std::size_t known = end.messages.size();
     if (events[1].revents != 0 && !ReadSome(events[1].fd, end.messages)) ends.messages_read.Reset();
+    lines.Add(std::string_view(end.messages).substr(known));
     KeepEnd(end.messages);
     if (end.output.size() > kMaxCapturedOutput) {
       return SyscallError("capture the output of a program", EFBIG);
@@ -232,7 +260,9 @@ Result<ProgramEnd> RunProgram(const Program& program, const std::stop_token& sto
   CAISSON_ASSIGN(ChildProcess child, Start(program, ends));
   ProgramEnd end;
   Stopper stopper(stop, child);
-  CAISSON_TRY(Drain(ends, child, stopper, end));
+  MessageLines lines(program.on_message);
+  CAISSON_TRY(Drain(ends, child, stopper, lines, end));
+  lines.Finish();
   const auto status = child.Wait(std::chrono::seconds(60));
   if (!status) return SyscallError("wait for " + program.arguments[0], ETIMEDOUT);
   end.status = *status;

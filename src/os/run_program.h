@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct Program {
   std::string directory;  // to start in; empty: here
   std::string input;      // a file that becomes standard input; empty: /dev/null
   std::string output;     // a file that standard output is written to; empty: captured
+  // Gets each whole line of standard error when it comes, without its end; on the calling thread.
+  std::function<void(std::string_view)> on_message;
 };
 
 struct ProgramEnd {

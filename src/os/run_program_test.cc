@@ -7,7 +7,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace caisson::os {
 namespace {
@@ -54,6 +57,21 @@ TEST(RunProgram, keeps_the_end_of_many_messages_in_whole_lines) {
   EXPECT_LE(end->messages.size(), kKeptMessages);
   EXPECT_TRUE(end->messages.ends_with("99999\n100000\n"));
   EXPECT_EQ(end->messages.find('\n'), 5U);
+}
+
+TEST(RunProgram, hands_on_messages_line_by_line_while_the_program_runs) {
+  std::stop_source source;
+  std::vector<std::string> lines;
+  const Program program{
+      .arguments = {"sh", "-c", "printf 'one\\ntw' >&2; printf 'o\\nlast' >&2; sleep 600"},
+      .on_message = [&](std::string_view line) {
+        lines.emplace_back(line);
+        if (lines.size() == 2) source.request_stop();  // the program still runs
+      }};
+  auto end = RunProgram(program, source.get_token());
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "last"}));
+  EXPECT_EQ(end->messages, "one\ntwo\nlast");
 }
 
 TEST(RunProgram, ends_a_program_when_asked_to_stop) {
