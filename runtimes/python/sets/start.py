@@ -6,6 +6,10 @@ import sys
 sys.path[:0] = ["/usr/local/lib/caisson"]
 sys.path.append("/usr/local/lib/site")
 sys.dont_write_bytecode = True
+
+import caisson_locks
+
+caisson_locks.install()
 os.chdir("/workspace")
 # There are no users here; libraries that name a cache directory ask for one.
 for name in ("getuid", "geteuid"):

@@ -282,6 +282,27 @@ TEST_F(CPythonTest, DeepRecursionIsAnErrorOfTheScript) {
   EXPECT_EQ(Value("done(1)"), "1");
 }
 
+TEST_F(CPythonTest, AWaitForALockEndsWithItsTimeOrIsAnErrorOfTheScript) {
+  EXPECT_EQ(Value("import threading, queue\n"
+                  "lock = threading.Lock()\nout = [lock.acquire(), lock.acquire(timeout=0.02)]\n"
+                  "out.append(threading.Event().wait(0.02))\n"
+                  "for kind in (queue.Queue, queue.SimpleQueue):\n"
+                  "  try:\n    kind().get(timeout=0.02)\n"
+                  "  except queue.Empty:\n    out.append('empty')\ndone(out)\n"),
+            R"([true,false,false,"empty","empty"])");
+  const Ran ran = Run(Block("import threading\nthreading.Semaphore(0).acquire()\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kRaised) << ran.outcome.message;
+  EXPECT_EQ(ran.outcome.error_type, "RuntimeError");
+}
+
+TEST_F(CPythonTest, AnAbortIsToldInOneLineAndCostsTheRunOnly) {
+  const Ran ran = Run(Block("import os\nos.abort()\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kArtifact);
+  EXPECT_EQ(ran.outcome.message.find('\n'), std::string::npos) << ran.outcome.message;
+  EXPECT_NE(ran.outcome.message.find("unreachable"), std::string::npos) << ran.outcome.message;
+  EXPECT_EQ(Value("done(1)"), "1");
+}
+
 TEST_F(CPythonTest, RefusesTheHostsDoors) {
   const std::string source =
       "import socket, subprocess, os\nout = []\n"

@@ -29,6 +29,16 @@ std::chrono::milliseconds WallClock(const ScriptLimits& limits) {
   return std::min<std::chrono::milliseconds>(limits.wall_clock, std::chrono::hours(24 * 365));
 }
 
+// Of the engine's words the cause; the functions of the artifact have no names that would help.
+std::string_view CauseOf(std::string_view detail) {
+  constexpr std::string_view kMark = "Caused by:";
+  const std::size_t mark = detail.rfind(kMark);
+  if (mark != std::string_view::npos) detail.remove_prefix(mark + kMark.size());
+  constexpr std::string_view kBlank = " \n";
+  detail.remove_prefix(std::min(detail.find_first_not_of(kBlank), detail.size()));
+  return detail.substr(0, std::min<std::size_t>(detail.find_last_not_of(kBlank) + 1, 2000));
+}
+
 std::uint64_t OrEndless(std::uint64_t limit) { return limit == 0 ? UINT64_MAX : limit; }
 
 nanoseconds ThreadCpu() {
@@ -208,7 +218,7 @@ void ScriptRun::Explain(const GuestCall& call, const Guest& guest) {
     default:
       if (no_memory) return ExplainMemory();
       outcome_.fault = Fault::kArtifact;
-      outcome_.message = "the interpreter itself failed: " + call.detail.substr(0, 2000);
+      outcome_.message = fmt::format("the interpreter itself failed: {}", CauseOf(call.detail));
   }
 }
 
