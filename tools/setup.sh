@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build (tier "build") and also the tests (tier "test") need: Debian packages as
-# root or by sudo, a private Python environment in .venv, pinned artifacts in .deps. Running it again
-# costs about a second. First it looks for everything; when something is missing that it cannot
-# install, it says all that is missing and what to do, and installs nothing. Tier "full" adds the peer
-# implementations that we compare with, in .venv/peers, where a CPython 3.12 is found.
+# root or by sudo, a private Python environment in .venv, pinned artifacts in .deps (for tests also
+# CPython for WASM, 100 MB more). Running it again costs about a second. First it looks for
+# everything; when something is missing that it cannot install, it says all that is missing and what
+# to do, and installs nothing. Tier "full" adds the peer implementations that we compare with, in
+# .venv/peers, where a CPython 3.12 is found.
 # usage: tools/setup.sh [build|test|full]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -160,4 +161,6 @@ install_packages
 make_environment
 [ "$tier" = full ] && make_peers
 say "pinned artifacts in .deps"
-.venv/bin/python tools/fetch_deps.py
+runtimes=()
+[ "$tier" != build ] && runtimes=(--with cpython)
+.venv/bin/python tools/fetch_deps.py "${runtimes[@]}"
