@@ -18,7 +18,7 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def tidy(name: str) -> tuple[str, subprocess.CompletedProcess]:
-    command = ["clang-tidy-19", "--quiet", "-p", "build/clang", name]
+    command = ["clang-tidy-19", "--quiet", "-p", "build/fuzz", name]
     return name, subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

@@ -3,8 +3,9 @@
 """Run the tests, stage by stage, and end with one line "N passed, N failed[, N skipped]".
 
 The quick tier is what CI runs: the release build's unit and system tests, layers and formatting,
-the unit tests once more under ASan and UBSan, and every fuzzer for a short time. --full adds TSan,
-clang-tidy, the clang build, long fuzzing and the benches.
+the unit tests once more under ASan and UBSan (a build by clang), and every fuzzer for a short time.
+--full runs the first stage with its long tests, adds clang-tidy to the second, fuzzes for ten minutes
+each, and adds TSan and the benches. Named stages run alone.
 """
 
 import argparse
@@ -37,10 +38,14 @@ def run(command: list[str], env: dict | None = None) -> bool:
     return subprocess.run(command, cwd=ROOT, env=os.environ | (env or {})).returncode == 0
 
 
+def configure(preset: str) -> bool:
+    if (ROOT / "build" / preset / "build.ninja").is_file():
+        return True
+    return run(["cmake", "--preset", preset, f"-DPython3_EXECUTABLE={ROOT}/.venv/bin/python"])
+
+
 def build(preset: str, tally: Tally, *targets: str) -> bool:
-    configured = (ROOT / "build" / preset / "build.ninja").is_file()
-    ok = configured or run(["cmake", "--preset", preset, f"-DPython3_EXECUTABLE={ROOT}/.venv/bin/python"])
-    ok = ok and run(["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
+    ok = configure(preset) and run(["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
     if not ok:
         tally.add(f"build of preset {preset}", False)
     return ok
@@ -78,8 +83,8 @@ def release(tally: Tally, full: bool) -> None:
 
 
 def style(tally: Tally, full: bool) -> None:
-    if full and not (ROOT / "build/clang/build.ninja").is_file():
-        run(["cmake", "--preset", "clang", f"-DPython3_EXECUTABLE={ROOT}/.venv/bin/python"])
+    if full and not configure("fuzz"):
+        tally.add("configuration of preset fuzz", False)
     tally.add("lint", run([sys.executable, "tools/lint.py", *([] if full else ["--no-tidy"])]))
 
 
@@ -96,26 +101,28 @@ def threads(tally: Tally, _full: bool) -> None:
         ctest("tsan", tally, "-L", "unit", env={"TSAN_OPTIONS": "halt_on_error=1"})
 
 
-def clang(tally: Tally, _full: bool) -> None:
-    if build("clang", tally):
-        tally.add("clang build", True)
-
-
 def benches(tally: Tally, _full: bool) -> None:
     if build("bench", tally):
         tally.add("benches", run([sys.executable, "bench/run.py"]))
 
 
+STAGES = {"release": release, "style": style, "sanitized": sanitized, "threads": threads, "benches": benches}
+QUICK = ["release", "style", "sanitized"]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true")
-    full = parser.parse_args().full
-    stages = [release, style, sanitized] + ([threads, clang, benches] if full else [])
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
+    options = parser.parse_args()
+    for name in set(options.stages) - set(STAGES):
+        parser.error(f"there is no stage {name}; the stages are {', '.join(STAGES)}")
+    names = options.stages or (STAGES if options.full else QUICK)
     tally = Tally()
-    for stage in stages:
+    for name in names:
         start = time.monotonic()
-        stage(tally, full)
-        print(f"== {stage.__name__}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        STAGES[name](tally, options.full)
+        print(f"== {name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     for name in tally.failures:
         print(f"FAILED: {name}")
     skipped = f", {tally.skipped} skipped" if tally.skipped else ""
