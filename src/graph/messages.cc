@@ -15,6 +15,7 @@
 
 #include "errors/graph.h"
 #include "json/reader.h"
+#include "json/truth.h"
 #include "nodes/python_text.h"
 
 namespace caisson::graph {
@@ -23,7 +24,6 @@ namespace {
 using nodes::PyRepr;
 using nodes::PyStr;
 using nodes::PyType;
-using nodes::Truth;
 
 constexpr std::string_view kRemove = "remove";
 constexpr std::string_view kRemoveAll = "__remove_all__";
@@ -59,7 +59,7 @@ bool IsContent(const json::Value& content) {
 }
 
 Result<json::Value> Content(json::Value content, std::string_view type) {
-  if (!Truth(content)) return json::Value("");
+  if (!json::Truth(content)) return json::Value("");
   if (IsContent(content)) return content;
   if (type == "tool") return json::Value(PyStr(content));
   return Wrong("the content of a message must be a text or a list of texts and objects, not " +
@@ -114,7 +114,7 @@ Result<json::Value> ToolCalls(const json::Value& calls) {
 
 Result<json::Value> ObjectOrEmpty(json::Value value, std::string_view what) {
   if (value.is_object()) return value;
-  if (!Truth(value)) return json::Value(json::Object());
+  if (!json::Truth(value)) return json::Value(json::Object());
   return Wrong("the " + std::string(what) + " of a message must be an object, not " +
                std::string(PyType(value)));
 }
@@ -138,7 +138,7 @@ Result<json::Object> OwnMembers(std::string_view type, json::Object& rest) {
   }
   if (type == "human" || type == "ai") {
     json::Value example = TakeOr(rest, "example", false);
-    if (Truth(example)) own.Set("example", std::move(example));
+    if (json::Truth(example)) own.Set("example", std::move(example));
   }
   for (const std::string_view extra : {"tool_calls", "tool_call_id"}) {
     auto value = Take(rest, extra);

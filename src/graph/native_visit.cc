@@ -3,6 +3,7 @@
 #include "errors/nodes.h"
 #include "graph/context.h"
 #include "graph/redaction.h"
+#include "json/truth.h"
 #include "nodes/python_text.h"
 #include "workflow/registry.h"
 
@@ -63,7 +64,7 @@ Result<const nodes::NodeType*> StepType(const RunContext& context, const json::V
 // What a step is called: its `name`, else its type.
 std::string StepName(const json::Value& step) {
   const json::Value* name = step.Find("name");
-  return nodes::PyStr(name != nullptr && nodes::Truth(*name) ? *name : *step.Find("type"));
+  return nodes::PyStr(name != nullptr && json::Truth(*name) ? *name : *step.Find("type"));
 }
 
 // The step as a node. Placeholders that are still open stay so.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "errors/graph.h"
+#include "json/truth.h"
 #include "nodes/python_text.h"
 
 namespace caisson::graph {
@@ -39,7 +40,7 @@ void AddOwnEntry(json::Object& entries, const std::string& node_id, json::Value 
   json::Value* given = entries.FindMutable(node_id);
   if (given != nullptr && given->is_object() && payload.is_object()) {
     for (const auto& [key, value] : payload.as_object()) given->mutable_object().Set(key, value);
-  } else if (given == nullptr || nodes::Truth(payload)) {
+  } else if (given == nullptr || json::Truth(payload)) {
     entries.Set(node_id, std::move(payload));
   }
 }

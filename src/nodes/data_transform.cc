@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DataTransformNode.
+#include "json/truth.h"
 #include "nodes/families.h"
 #include "nodes/path.h"
 #include "nodes/python_text.h"
@@ -66,7 +67,7 @@ Result<json::Value> Convert(const json::Value& value, std::string_view conversio
     CAISSON_ASSIGN(const double number, PyFloat(value));
     return json::Value(number);
   }
-  if (conversion == "bool") return json::Value(Truth(value));
+  if (conversion == "bool") return json::Value(json::Truth(value));
   if (conversion == "length") return LengthOf(value);
   if (!value.is_string()) return value;
   if (conversion == "lower") return json::Value(Lower(value.as_string()));

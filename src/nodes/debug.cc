@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DebugNode.
+#include "json/truth.h"
 #include "nodes/families.h"
 #include "nodes/path.h"
 #include "nodes/python_text.h"
@@ -31,8 +32,8 @@ Result<const json::Value*> Tap(const Visit& visit, const json::Value& tap_path) 
 
 void LogVisit(const Visit& visit, const json::Value* tapped) {
   std::string text;
-  if (Truth(visit.fields[kMessage])) text = PyStr(visit.fields[kMessage]);
-  if (Truth(visit.fields[kTapPath])) {
+  if (json::Truth(visit.fields[kMessage])) text = PyStr(visit.fields[kMessage]);
+  if (json::Truth(visit.fields[kTapPath])) {
     if (!text.empty()) text += " | ";
     text += "path=" + PyStr(visit.fields[kTapPath]) +
             " found=" + (tapped != nullptr ? "True" : "False") +
@@ -51,7 +52,7 @@ Result<json::Value> RunDebug(const Visit& visit) {
                        {"tap_path", visit.fields[kTapPath]},
                        {"found", tapped != nullptr},
                        {"value", tapped != nullptr ? *tapped : json::Value()}};
-  if (Truth(visit.fields[kIncludeState])) payload.Set("state", Snapshot(visit.state));
+  if (json::Truth(visit.fields[kIncludeState])) payload.Set("state", Snapshot(visit.state));
   return payload;
 }
 

@@ -37,7 +37,6 @@ std::string PyRepr(const json::Value& value);
 std::string PyReprText(std::string_view text);
 // "str", "int", "dict" ...: the name of the value's type.
 std::string_view PyType(const json::Value& value);
-using json::Truth;
 
 // int(value) and float(value). Fail with nodes.failed and Python's message.
 Result<json::Value> PyInt(const json::Value& value);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StructuredRouterDispatchNode and ExtractAIMessageNode: what becomes of a structured response.
+#include "json/truth.h"
 #include "nodes/families.h"
 #include "nodes/python_text.h"
 
@@ -44,7 +45,7 @@ const json::Value* Lookup(const State& state, const json::Value& key, const json
 // The decision's field as trimmed text, empty when it is absent or false.
 std::string DecisionText(const Visit& visit, std::size_t field) {
   const json::Value* value = Lookup(visit.state, visit.fields[kDecisionKey], visit.fields[field]);
-  if (value == nullptr || !Truth(*value)) return "";
+  if (value == nullptr || !json::Truth(*value)) return "";
   return std::string(Strip(PyStr(*value)));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SubWorkflowNode: a list of nodes, one after the other, on a copy of the state.
+#include "json/truth.h"
 #include "nodes/families.h"
 #include "nodes/python_text.h"
 #include "nodes/snapshot.h"
@@ -31,7 +32,7 @@ State SubState(const State& parent) {
 }
 
 json::Value PayloadOf(const std::vector<StepResult>& results, const json::Value& wanted) {
-  if (!Truth(wanted)) return results.back().payload;
+  if (!json::Truth(wanted)) return results.back().payload;
   for (auto result = results.rbegin(); result != results.rend(); ++result) {
     if (wanted == json::Value(result->name)) return result->payload;
   }
@@ -56,10 +57,10 @@ Result<json::Value> RunSubWorkflow(const Visit& visit) {
     results.push_back(std::move(result));
   }
   json::Object payload;
-  if (Truth(visit.fields[kPropagate])) payload.Set("node_results", std::move(propagated));
+  if (json::Truth(visit.fields[kPropagate])) payload.Set("node_results", std::move(propagated));
   payload.Set("steps", std::move(steps));
   payload.Set("result", PayloadOf(results, visit.fields[kResultStep]));
-  if (Truth(visit.fields[kIncludeState])) payload.Set("state", Snapshot(state));
+  if (json::Truth(visit.fields[kIncludeState])) payload.Set("state", Snapshot(state));
   return payload;
 }
 

@@ -180,6 +180,14 @@ class StandardOutput(unittest.TestCase):
         self.assertIn("events cannot be written to /dev/full", result.stderr)
         self.assertTrue(result.json()["node_results"], "the result is printed all the same")
 
+    def test_a_limit_on_the_size_of_files_is_an_error(self):
+        with tempfile.TemporaryDirectory() as directory:
+            command = f"ulimit -f 0; exec {BIN}/caisson compile {WORKFLOW} -o {directory}/ir.json"
+            done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, env=environment())
+            self.assertEqual(done.returncode, 8, done.stderr)
+            self.assertIn("File too large", done.stderr)
+            self.assertEqual(os.listdir(directory), [])
+
     def test_a_file_that_cannot_be_written_is_an_error_and_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as directory:
             result = caisson("compile", "examples/grade/workflow.py", "-o", f"{directory}/none/ir.json")

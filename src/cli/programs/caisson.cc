@@ -56,7 +56,9 @@ ExitCode Main(int argc, char** argv, Console& console) {
 
 int main(int argc, char** argv) {
   caisson::cli::KeepStandardDescriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of write(2)
+  // A reader that has gone and a limit on file sizes are errors of write(2).
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   caisson::cli::Console console;
   return static_cast<int>(caisson::cli::Main(argc, argv, console));
 }
