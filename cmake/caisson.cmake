@@ -2,11 +2,13 @@
 # One call per source folder. Sources are globbed by name: x.cc builds the library, x_test.cc the
 # folder's test program, x_fuzz.cc one fuzzer each (CAISSON_FUZZ), x_bench.cc one bench each.
 #
-#   caisson_module(NAME python DEPS caisson_base LINK fmt::fmt [TEST_DEPS ...] [TEST_LABELS ...])
+#   caisson_module(NAME python DEPS caisson_base LINK fmt::fmt [TEST_DEPS ...]
+#                  [TEST_LABEL unit] [TEST_PROPERTIES ...])
 #
-# defines caisson_<NAME>, <NAME>_test, <file>_fuzz and <file>_bench.
+# defines caisson_<NAME>, <NAME>_test, <file>_fuzz and <file>_bench. Tests with the label unit (the
+# default) run under the sanitizers too.
 function(caisson_module)
-  cmake_parse_arguments(M "" "NAME" "DEPS;LINK;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(M "" "NAME;TEST_LABEL" "DEPS;LINK;TEST_DEPS;TEST_PROPERTIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "*.cc")
   set(tests ${sources})
   set(fuzzers ${sources})
@@ -25,6 +27,9 @@ function(caisson_module)
     target_link_libraries(${target} INTERFACE caisson_options ${M_DEPS} ${M_LINK})
   endif()
 
+  if(NOT M_TEST_LABEL)
+    set(M_TEST_LABEL unit)
+  endif()
   if(tests)
     add_executable(${M_NAME}_test ${tests})
     target_link_libraries(${M_NAME}_test PRIVATE ${target} ${M_TEST_DEPS} GTest::gtest_main)
@@ -32,7 +37,8 @@ function(caisson_module)
       CAISSON_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CAISSON_BINARY_DIR="${PROJECT_BINARY_DIR}")
     set_property(GLOBAL APPEND PROPERTY CAISSON_TEST_TARGETS ${M_NAME}_test)
     gtest_discover_tests(${M_NAME}_test TEST_PREFIX "${M_NAME}." DISCOVERY_TIMEOUT 60
-                         PROPERTIES TIMEOUT 600 LABELS unit)
+                         PROPERTIES TIMEOUT 600 LABELS ${M_TEST_LABEL}
+                         ${M_TEST_PROPERTIES})
   endif()
 
   if(CAISSON_FUZZ)

@@ -50,6 +50,10 @@ constexpr char kGraphFooter[] = R"(Examples:
   caisson graph workflow.py
   caisson graph workflow.py --format dot | dot -Tsvg > workflow.svg)";
 
+constexpr char kRuntimesFooter[] = R"(Examples:
+  caisson runtimes install cpython
+  caisson runtimes list)";
+
 constexpr char kImagesFooter[] = R"(Examples:
   sudo caisson images build python-science
   sudo caisson images build python-science --verify
@@ -156,6 +160,7 @@ class CommandLine {
     AddGraph();
     AddDescribe();
     AddDoctor();
+    AddRuntimes();
     AddImages();
     AddBlock();
     AddCompletions();
@@ -378,6 +383,35 @@ class CommandLine {
     command->final_callback([this] { chosen_ = &doctor_; });
   }
 
+  void AddRuntimes() {
+    CLI::App* command =
+        Subcommand("runtimes", "Install and list the runtimes of logic blocks", kRuntimesFooter);
+    command->require_subcommand(1);
+    CLI::App* install = RuntimesAction(
+        command, "install",
+        "Fetch, compile and prepare a runtime: some minutes, once; again does nothing",
+        RuntimesArguments::Action::kInstall);
+    AddChoice(
+        install, "NAME", {"cpython"}, [this](const std::string& name) { runtimes_.name = name; },
+        "The runtime (images build makes those of native and oci)");
+    install->get_option("NAME")->required();
+    CLI::App* list =
+        RuntimesAction(command, "list", "Say which runtimes work on this host, and why not",
+                       RuntimesArguments::Action::kList);
+    list->add_flag("--json", runtimes_.json, "Print JSON instead of a table");
+  }
+
+  CLI::App* RuntimesAction(CLI::App* runtimes, const char* name, const char* help,
+                           RuntimesArguments::Action action) {
+    CLI::App* command = runtimes->add_subcommand(name, help);
+    command->set_help_flag("-h,--help", "Print this help and exit");
+    command->final_callback([this, action] {
+      runtimes_.action = action;
+      chosen_ = &runtimes_;
+    });
+    return command;
+  }
+
   void AddImages() {
     CLI::App* command =
         Subcommand("images", "Build, list and remove root file systems", kImagesFooter);
@@ -470,12 +504,13 @@ class CommandLine {
   GraphArguments graph_;
   DescribeArguments describe_;
   DoctorArguments doctor_;
+  RuntimesArguments runtimes_;
   ImagesArguments images_;
   BlockArguments block_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
-               DescribeArguments*, DoctorArguments*, ImagesArguments*, BlockArguments*,
-               CompletionsArguments*>
+               DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
+               BlockArguments*, CompletionsArguments*>
       chosen_;
 };
 

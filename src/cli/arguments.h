@@ -82,6 +82,13 @@ struct DoctorArguments {
   bool json = false;
 };
 
+struct RuntimesArguments {
+  enum class Action { kInstall, kList };
+  Action action = Action::kList;
+  std::string name;
+  bool json = false;
+};
+
 struct ImagesArguments {
   enum class Action { kBuild, kList, kRemove };
   Action action = Action::kList;
@@ -104,9 +111,10 @@ struct PrintArguments {
   std::string text;
 };
 
-using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments,
-                               SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
-                               ImagesArguments, BlockArguments, CompletionsArguments>;
+using Arguments =
+    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
+                 GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
+                 ImagesArguments, BlockArguments, CompletionsArguments>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpython runtime of blocks: jailed workers of the program caisson-isolate, and the filling of
-// their cache, which takes some minutes once per machine and version, in a process of its own.
+// their cache before the first of them starts (cli/cpython_setup.h).
 #pragma once
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "cli/block_arguments.h"
@@ -37,13 +35,9 @@ class BlockCpython final : public isolate::ScriptRuntime {
   json::Value Describe() const override { return workers_->Describe(); }
 
  private:
-  BlockCpython(std::string program, std::vector<std::string> words,
-               std::unique_ptr<isolate::ScriptWorkerRuntime> workers, Console& console);
+  BlockCpython(std::unique_ptr<isolate::ScriptWorkerRuntime> workers, Console& console);
   Result<void> StartAWorker(const std::stop_token& stop);
-  Result<void> FillCache(const std::stop_token& stop);
 
-  const std::string program_;
-  const std::vector<std::string> words_;
   const std::unique_ptr<isolate::ScriptWorkerRuntime> workers_;
   Console& console_;
 

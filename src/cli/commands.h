@@ -16,6 +16,7 @@ ExitCode PrintSchemas(const SchemaArguments& arguments, Console& console);
 ExitCode DrawGraph(const GraphArguments& arguments, Console& console);
 ExitCode Describe(const DescribeArguments& arguments, Console& console);
 ExitCode Doctor(const DoctorArguments& arguments, Console& console);
+ExitCode Runtimes(const RuntimesArguments& arguments, Console& console);
 ExitCode Images(const ImagesArguments& arguments, Console& console);
 ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console);
 

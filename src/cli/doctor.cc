@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/isolation.h"
+#include "cli/runtime_report.h"
 #include "jail/probe.h"
 #include "os/cgroup.h"
 
@@ -17,9 +18,10 @@ struct Findings {
   bool jailed = false;  // every mandatory wall stands
   bool runtime_tried = false;
   Result<void> runtime;
+  std::vector<RuntimeReport> block_runtimes;
 };
 
-Findings Examine() {
+Findings Examine(Console& console) {
   Findings findings;
   findings.cgroups = os::Cgroup::Sweep();
   findings.walls = jail::ProbeWalls();
@@ -29,6 +31,7 @@ Findings Examine() {
   findings.runtime_tried = true;
   auto runtime = OpenIsolation({.workers = 1});
   findings.runtime = runtime ? (*runtime)->Warm() : Result<void>(Fail(std::move(runtime).error()));
+  findings.block_runtimes = ExamineRuntimes(console);
   return findings;
 }
 
@@ -57,6 +60,7 @@ json::Value ToJson(const Findings& findings) {
   }
   return json::Object{{"jailed", findings.jailed},
                       {"runtime", std::move(runtime)},
+                      {"block_runtimes", ToJson(findings.block_runtimes)},
                       {"walls", std::move(walls)},
                       {"stale_cgroups", json::Object{{"removed", Texts(findings.cgroups.removed)},
                                                      {"left", Texts(findings.cgroups.left)}}}};
@@ -89,16 +93,16 @@ std::string ToText(const Findings& findings) {
                             "--allow-unjailed is given.\n";
   text += CgroupsToText(findings.cgroups);
   if (!findings.runtime_tried) return text;
-  return text +
-         (findings.runtime
+  text += findings.runtime
               ? "The isolate runtime starts and passes its self-test.\n"
-              : "The isolate runtime does not start: " + findings.runtime.error().message + "\n");
+              : "The isolate runtime does not start: " + findings.runtime.error().message + "\n";
+  return text + "Runtimes of logic blocks:\n" + ToTable(findings.block_runtimes);
 }
 
 }  // namespace
 
 ExitCode Doctor(const DoctorArguments& arguments, Console& console) {
-  const Findings findings = Examine();
+  const Findings findings = Examine(console);
   const ExitCode printed = !arguments.json && isatty(STDOUT_FILENO) == 1
                                ? PrintText(ToText(findings), console)
                                : PrintJson(ToJson(findings), console);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "errors/cli.h"
@@ -80,6 +81,11 @@ Result<void> WriteFile(const std::string& path, std::string_view text) {
   auto failure = Unwritable(path);
   unlink(draft.c_str());
   return failure;
+}
+
+std::string RuntimesDirectory() {
+  const char* runtimes = std::getenv("CAISSON_RUNTIMES_DIR");
+  return runtimes != nullptr && *runtimes != '\0' ? runtimes : CAISSON_RUNTIMES_DIR;
 }
 
 Result<json::Value> ReadJsonArgument(const std::string& argument, std::string_view what) {

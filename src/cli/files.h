@@ -20,6 +20,9 @@ Result<std::string> ReadFile(const std::string& path, std::size_t limit = kMaxIn
 // Replaces `path` in one step; fails with cli.file_unwritable.
 Result<void> WriteFile(const std::string& path, std::string_view text);
 
+// The data that come with the program: CAISSON_RUNTIMES_DIR, else where it was built.
+std::string RuntimesDirectory();
+
 // A JSON argument: the text itself, "@file", or "-". `what` ("--input") opens messages.
 Result<json::Value> ReadJsonArgument(const std::string& argument, std::string_view what);
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/files.h"
 #include "cli/interrupt.h"
 #include "errors/images.h"
 #include "images/build.h"
@@ -23,12 +24,8 @@ namespace {
 constexpr std::size_t kShownDifferences = 50;
 constexpr std::size_t kShortId = 12;
 
-// --definitions, then CAISSON_RUNTIMES_DIR, then where this program was built.
 std::string DefinitionsDirectory(const ImagesArguments& arguments) {
-  if (arguments.definitions) return *arguments.definitions;
-  const char* runtimes = std::getenv("CAISSON_RUNTIMES_DIR");
-  return std::string(runtimes != nullptr && *runtimes != '\0' ? runtimes : CAISSON_RUNTIMES_DIR) +
-         "/images";
+  return arguments.definitions ? *arguments.definitions : RuntimesDirectory() + "/images";
 }
 
 std::int64_t Integer(const json::Value& info, std::string_view key) {

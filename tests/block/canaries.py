@@ -33,7 +33,8 @@ class Canaries:
             self.bind_port = free.getsockname()[1]
         # Of the user that scripts are outside, where that can be had.
         user = {"user": NOBODY} if os.geteuid() == 0 else {}
-        self.sleeper = subprocess.Popen(["sleep", "infinity"], cwd="/", **user)
+        self.sleeper = subprocess.Popen(["sleep", "infinity"], cwd="/", stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
 
     @staticmethod
     def _listen(kind: int, port: int) -> socket.socket:

@@ -53,6 +53,7 @@ class Place:
     """The service of this test, a folder that it runs in, and what it had when it was at rest."""
 
     def __init__(self):
+        self.mounts = mounts()
         self.folder = tempfile.TemporaryDirectory(prefix="caisson-corpora-")
         self.canaries = Canaries()
         self.host = None
@@ -80,7 +81,7 @@ class Place:
     def leftovers(self) -> list[str]:
         """Processes, files and mounts that a run has left; what is about to go is waited for."""
         found = [f"the folder of the service has {name}" for name in sorted(os.listdir(self.folder.name))]
-        if MOUNTS_BEFORE != mounts():
+        if self.mounts != mounts():
             found.append("mounts differ")
         end = time.monotonic() + 10
         while (count := threads(self.below())) > self.threads and time.monotonic() < end:
@@ -107,8 +108,7 @@ def mounts() -> list[str]:
     return sorted(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
 
 
-MOUNTS_BEFORE = mounts()
-PLACE = Place()
+PLACE: Place  # made by main, in the jail
 
 
 class Corpus(unittest.TestCase):
@@ -233,7 +233,9 @@ def enter_jail():
 
 
 def main() -> int:
+    global PLACE
     adopt_orphans()
+    PLACE = Place()
     PLACE.start()
     if PLACE.host.hello is None:
         code = PLACE.close()

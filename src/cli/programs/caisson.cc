@@ -36,6 +36,7 @@ struct Dispatch {
   ExitCode operator()(const GraphArguments& wish) { return DrawGraph(wish, console); }
   ExitCode operator()(const DescribeArguments& wish) { return Describe(wish, console); }
   ExitCode operator()(const DoctorArguments& wish) { return Doctor(wish, console); }
+  ExitCode operator()(const RuntimesArguments& wish) { return Runtimes(wish, console); }
   ExitCode operator()(const ImagesArguments& wish) { return Images(wish, console); }
   ExitCode operator()(const BlockArguments& wish) { return Block(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }

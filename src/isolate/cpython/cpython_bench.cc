@@ -198,6 +198,7 @@ bool Throughput(ScriptWorkerRuntime& runtime, int runs) {
 int Bench(int runs) {
   cpython::CPythonOptions options;
   options.sets = {"base", "pandas"};
+  options.tenant = "local";
   options.cache_dir = wasm::DefaultCacheDir();
   const auto prepared = cpython::Prepare(
       options, [](const auto& step) { std::fprintf(stderr, "%s\n", step.text.c_str()); }, {});

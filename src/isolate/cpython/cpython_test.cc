@@ -36,6 +36,7 @@ constexpr const char* kNoInputs =
 CPythonOptions TestOptions() {
   CPythonOptions options;
   options.sets = {"base", "pandas"};
+  options.tenant = "local";  // as the command, so that what it has prepared serves here
   options.verify_resets = true;
   return options;
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -71,7 +73,9 @@ std::string DefaultDirectory() {
 bool HasArtifact(const CPythonOptions& options) {
   const std::string directory = options.directory.empty() ? DefaultDirectory() : options.directory;
   std::error_code error;
-  return std::filesystem::is_regular_file(directory + "/python.wasm", error);
+  return std::ranges::all_of(
+      std::array{"/python.wasm", "/stdlib.zip", "/site.zip"},
+      [&](const char* name) { return std::filesystem::is_regular_file(directory + name, error); });
 }
 
 const std::vector<std::string>& KnownSets() {

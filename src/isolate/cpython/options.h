@@ -29,7 +29,7 @@ struct CPythonOptions {
 
 // $CAISSON_DATA_DIR/cpython, else the path known at build time.
 std::string DefaultDirectory();
-// Whether python.wasm is there at all; its bytes are not checked.
+// Whether its files are there at all; their bytes are not checked.
 bool HasArtifact(const CPythonOptions& options);
 
 // For a command line: what OptionsFromWords gets back.
