@@ -79,7 +79,8 @@ class Service:
 class Run:
     """What came back of one run."""
 
-    def __init__(self):
+    def __init__(self, id: str):
+        self.id = id
         self.lines: list[bytes] = []
         self.frames: list[dict] = []
         self.begun = self.ended = 0.0  # accepted, end; by time.monotonic
@@ -141,6 +142,7 @@ class Host:
         self._over: queue.Queue = queue.Queue()
         self._count = 0
         self._changed = threading.Condition()
+        self._sending = threading.Lock()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -167,19 +169,31 @@ class Host:
             self._changed.notify_all()
 
     def start(self, script: str, **more) -> Run:
-        self._count += 1
-        run = Run()
         with self._changed:
-            self._runs[f"r{self._count}"] = run
-        self.service.run(f"r{self._count}", script, **more)
+            self._count += 1
+            run = Run(f"r{self._count}")
+            self._runs[run.id] = run
+        with self._sending:
+            self.service.run(run.id, script, **more)
         return run
 
-    def wait(self, run: Run, seconds: float = WAIT) -> Run:
+    def until(self, run: Run, condition, seconds: float = WAIT):
         with self._changed:
-            self._changed.wait_for(lambda: run.over or not self._reader.is_alive(), seconds)
-        if not run.over:
-            raise AssertionError(f"no end after {seconds} s; {run}\n{self.messages}")
+            self._changed.wait_for(lambda: condition() or not self._reader.is_alive(), seconds)
+        if not condition():
+            raise AssertionError(f"still not after {seconds} s; {run}\n{self.messages}")
+
+    def wait(self, run: Run, seconds: float = WAIT) -> Run:
+        self.until(run, lambda: run.over, seconds)
         return run
+
+    def cancel(self, run: Run):
+        with self._sending:
+            self.service.send(id=run.id, op="cancel")
+
+    def forget(self, run: Run):
+        with self._changed:
+            del self._runs[run.id]
 
     def run(self, script: str, *, seconds: float = WAIT, **more) -> Run:
         return self.wait(self.start(script, **more), seconds)
