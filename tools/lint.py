@@ -19,6 +19,9 @@ def tracked(*patterns: str) -> list[str]:
 
 def tidy(name: str) -> tuple[str, subprocess.CompletedProcess]:
     command = ["clang-tidy-19", "--quiet", "-p", "build/fuzz", name]
+    # In what the macros of a test become, the analyzer takes four times as long as all else, and finds nothing.
+    if name.endswith("_test.cc"):
+        command.append("--checks=-clang-analyzer-*")
     return name, subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
@@ -42,7 +45,7 @@ def main() -> int:
             for name, result in pool.map(tidy, chosen):
                 if result.returncode != 0:
                     failed += 1
-                    print(f"{name}:\n{result.stdout}{result.stderr if not result.stdout else ''}")
+                    print(f"{name}:\n{result.stdout}{result.stderr if not result.stdout else ''}", flush=True)
     print(f"lint: {failed or 'no'} problem{'s' if failed != 1 else ''}")
     return 1 if failed else 0
 

@@ -2,6 +2,7 @@
 // What golden files cannot say: limits, options, sizes.
 #include "workflow/compiler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,10 +115,13 @@ std::string Doubling(int levels) {
   for (int i = 0; i < levels; ++i) {
     const std::string graph = "g" + std::to_string(i);
     const std::string node = i == 0 ? "NoOpTaskNode()" : "g" + std::to_string(i - 1);
-    body += "    " + graph + " = StateGraph()\n";
-    body += "    " + graph + ".add_node('a', " + node + ")\n";
-    body += "    " + graph + ".add_node('b', " + node + ")\n";
-    body += "    " + graph + ".add_edge(START, 'a')\n    " + graph + ".add_edge('a', 'b')\n";
+    body += fmt::format(
+        "    {0} = StateGraph()\n"
+        "    {0}.add_node('a', {1})\n"
+        "    {0}.add_node('b', {1})\n"
+        "    {0}.add_edge(START, 'a')\n"
+        "    {0}.add_edge('a', 'b')\n",
+        graph, node);
   }
   return Workflow(body + Node("x", "g" + std::to_string(levels - 1)) +
                   "    graph.add_edge(START, 'x')\n");
