@@ -245,6 +245,12 @@ TEST(Jail, ReachesNoOtherProcessEvenWithoutSeccomp) {
   EXPECT_EQ(RunInmate("open_proc_of_first", OpenExcept({Wall::kEmptyRoot})).result, ENOENT);
 }
 
+TEST(Jail, LetsThreadsGiveMemoryBack) {
+  EXPECT_EQ(RunInmate("allocate_and_free").result, 0);
+  const Ending ending = RunInmate("allocate_and_free", {}, "other_thread");
+  EXPECT_EQ(ending.result, 0) << os::ToText(ending.status);
+}
+
 TEST(Jail, CoversThreadsThatRanBeforeTheSeal) {
   for (const char* attack : {"open_passwd", "socket_inet", "fork"}) {
     ExpectKilledBySeccomp(attack, "other_thread");

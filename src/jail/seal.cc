@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -185,6 +186,9 @@ Result<std::vector<WallReport>> Harden(const SealTicket& ticket) {
   }
   CAISSON_TRY(os::LowerLimit(RLIMIT_CORE, 0));
   ::prctl(PR_SET_DUMPABLE, 0);
+  // The heap of a thread opens /proc/sys/vm/overcommit_memory before it gives memory back, and that
+  // is death under the filter. The main one, which all threads share then, does not.
+  ::mallopt(M_ARENA_MAX, 1);
   return builder.Take();
 }
 

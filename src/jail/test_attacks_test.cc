@@ -198,6 +198,14 @@ int X32Gate() {
 }
 #endif
 
+// More than a heap of malloc's for threads holds (64 MiB), and all of it given back.
+int AllocateAndFree() {
+  std::vector<std::vector<char>> blocks(1200);
+  for (auto& block : blocks) block.assign(100'000, 'x');
+  while (!blocks.empty()) blocks.pop_back();
+  return 0;
+}
+
 }  // namespace
 
 const std::map<std::string, std::function<int()>>& Attacks() {
@@ -205,6 +213,7 @@ const std::map<std::string, std::function<int()>>& Attacks() {
       {"nothing", [] { return 0; }},
       {"start_thread", StartThread},
       {"allocate", [] { return std::vector<char>(8u << 20, 'x').back() == 'x' ? 0 : EIO; }},
+      {"allocate_and_free", AllocateAndFree},
       {"open_passwd", [] { return Check(::open("/etc/passwd", O_RDONLY)); }},
       {"open_proc", [] { return Check(::open("/proc/self/status", O_RDONLY)); }},
       {"open_root", [] { return Check(::open("/", O_RDONLY | O_DIRECTORY)); }},
