@@ -214,17 +214,26 @@ std::uint64_t StartOf(const std::string& process) {
   return start;
 }
 
-// Whether the process is gone that gave a group this name.
+// In which a pid has its meaning; 0 when it cannot be known.
+std::uint64_t PidNamespace() {
+  struct stat info{};
+  return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+// Whether the process is gone that gave a group this name. Of pids of other namespaces we know
+// nothing.
 bool IsStale(std::string_view name) {
   if (!name.starts_with(kNameStart)) return false;
   name.remove_prefix(kNameStart.size());
   pid_t pid = 0;
   std::uint64_t start = 0;
+  std::uint64_t pid_namespace = 0;
   const char* const begin = name.data();
   const char* const end = begin + name.size();
-  const char* const at = std::from_chars(begin, end, pid).ptr;
-  if (at != end && *at == '-') std::from_chars(at + 1, end, start);
-  if (pid <= 0) return false;
+  const char* at = std::from_chars(begin, end, pid).ptr;
+  if (at != end && *at == '-') at = std::from_chars(at + 1, end, start).ptr;
+  if (at != end && *at == '-') std::from_chars(at + 1, end, pid_namespace);
+  if (pid <= 0 || (pid_namespace != 0 && pid_namespace != PidNamespace())) return false;
   if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
   const std::uint64_t actual = StartOf(std::to_string(pid));
   return start != 0 && actual != 0 && actual != start;
@@ -284,7 +293,7 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
 
 std::string Cgroup::NamePrefix() {
   return std::string(kNameStart) + std::to_string(::getpid()) + "-" +
-         std::to_string(StartOf("self")) + ".";
+         std::to_string(StartOf("self")) + "-" + std::to_string(PidNamespace()) + ".";
 }
 
 void Cgroup::AddController(const ControllerPlace& place, const std::string& name,

@@ -53,8 +53,8 @@ class Cgroup {
   // Makes what can be made: a controller that cannot be had is in refused(), with the reason, and
   // the others stand. `name` should begin with NamePrefix().
   static Cgroup Make(const std::string& name, const CgroupLimits& limits);
-  // "caisson.<pid>-<start>.": tells later runs whose group it was; the start, in clock ticks since
-  // boot, tells a process from a later one with its pid.
+  // "caisson.<pid>-<start>-<pid namespace>.": tells later runs whose group it was; the start, in
+  // clock ticks since boot, tells a process from a later one with its pid.
   static std::string NamePrefix();
 
   struct Swept {
@@ -62,7 +62,8 @@ class Cgroup {
     std::vector<std::string> left;     // in use, or not ours to remove
   };
   // Removes the empty groups of processes that are gone and could not do it themselves
-  // (os/cgroup_reaper.h). Touches none of a process that is there.
+  // (os/cgroup_reaper.h). Touches none of a process that is there, and none of
+  // another pid namespace.
   static Swept Sweep();
 
   struct Refused {

@@ -111,7 +111,8 @@ TEST(Cgroup, SweepsOnlyWhatDeadProcessesLeft) {
   const std::string reused = place.parent + "/caisson." + std::to_string(::getpid()) + "-1.0";
   const std::string ours = place.parent + "/" + Cgroup::NamePrefix() + "sweep";
   const std::string foreign = place.parent + "/caisson.of-somebody-else";
-  for (const auto& group : {ours, foreign}) fs::create_directory(group);
+  const std::string elsewhere = place.parent + "/caisson." + std::to_string(child) + "-1-1.0";
+  for (const auto& group : {ours, foreign, elsewhere}) fs::create_directory(group);
   bool told = false;
   for (int i = 0; i < 20 && !told; ++i) {  // another program's sweep may come first
     for (const auto& group : {dead, reused}) fs::create_directory(group);
@@ -122,8 +123,8 @@ TEST(Cgroup, SweepsOnlyWhatDeadProcessesLeft) {
   EXPECT_FALSE(fs::exists(reused)) << "an earlier process with our pid";
   EXPECT_TRUE(fs::exists(ours));
   EXPECT_TRUE(fs::exists(foreign));
-  fs::remove(ours);
-  fs::remove(foreign);
+  EXPECT_TRUE(fs::exists(elsewhere)) << "a pid of another namespace";
+  for (const auto& group : {ours, foreign, elsewhere}) fs::remove(group);
 }
 
 TEST(Cgroup, SweepingTellsOfAGroupThatIsStillInUse) {
