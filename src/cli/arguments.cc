@@ -440,7 +440,12 @@ class CommandLine {
         ->required()
         ->expected(1)
         ->type_name("");
-    command->add_flag("--verify", images_.verify, "Build twice and list what differs");
+    CLI::Option* verify =
+        command->add_flag("--verify", images_.verify, "Build twice and list what differs");
+    command
+        ->add_flag("--unless-built", images_.unless_built,
+                   "Give the image that is there when it was built from this very definition")
+        ->excludes(verify);
     command->add_flag("--update-lock", images_.update_lock,
                       "Take the packages that apt has now, and write them into the lock");
     command->add_flag("--erofs", images_.erofs, "Make an EROFS file beside the directory");

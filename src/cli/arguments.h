@@ -98,6 +98,7 @@ struct ImagesArguments {
   std::optional<std::string> bundle;       // --bundle
   bool update_lock = false;
   bool verify = false;
+  bool unless_built = false;
   bool erofs = false;
   bool json = false;
 };

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -119,11 +120,22 @@ ExitCode Present(const images::Image& image, const ImagesArguments& arguments, C
   return PrintJson(ToJson(image), console);
 }
 
+std::optional<images::Image> FindBuilt(const images::Store& store,
+                                       const images::Definition& definition) {
+  auto image = store.Find(definition.name);
+  if (!image || Text(image->info, "definition_sha256") != definition.digest) return std::nullopt;
+  return *std::move(image);
+}
+
 ExitCode BuildImage(const images::Store& store, const ImagesArguments& arguments,
                     Console& console) {
   const Interrupt interrupt(console);
   auto definition = images::LoadDefinition(DefinitionsDirectory(arguments), arguments.names.at(0));
   if (!definition) return console.Complain(definition.error());
+  if (arguments.unless_built) {
+    if (const auto built = FindBuilt(store, *definition))
+      return Present(*built, arguments, console);
+  }
   const images::BuildOptions options = OptionsOf(arguments, console, interrupt.token());
   if (!arguments.verify) {
     auto image = images::Build(store, *definition, options);

@@ -119,10 +119,10 @@ Result<std::vector<Name>> ReadNames(const std::string& directory) {
   return names;
 }
 
-std::unexpected<Status> Unknown(const std::string& name_or_id) {
-  return Fail(errors::kImagesUnknown, "there is no image '" + name_or_id +
-                                          "' on this host; `caisson images list` shows those there "
-                                          "are, `caisson images build` makes one");
+std::unexpected<Status> Unknown(const std::string& directory, const std::string& name_or_id) {
+  return Fail(errors::kImagesUnknown, "there is no image '" + name_or_id + "' in " + directory +
+                                          "; `caisson images list` shows those there are, `caisson "
+                                          "images build NAME` (as root) makes one");
 }
 
 // The id that `name_or_id` means.
@@ -131,11 +131,12 @@ Result<std::string> Resolve(const std::string& directory, const std::string& nam
   for (const Name& name : names) {
     if (name.name == name_or_id) return name.id;
   }
-  if (name_or_id.size() < kShortestPrefix || !IsHex(name_or_id)) return Unknown(name_or_id);
+  if (name_or_id.size() < kShortestPrefix || !IsHex(name_or_id))
+    return Unknown(directory, name_or_id);
   std::vector<std::string> ids = IdsIn(directory);
   std::erase_if(ids, [&](const std::string& id) { return !id.starts_with(name_or_id); });
   if (ids.size() == 1) return ids[0];
-  if (ids.empty()) return Unknown(name_or_id);
+  if (ids.empty()) return Unknown(directory, name_or_id);
   return Fail(errors::kImagesUnknown, "more than one image id begins with '" + name_or_id + "'");
 }
 
