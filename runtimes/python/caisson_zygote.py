@@ -18,6 +18,7 @@ import importlib
 import importlib.metadata
 import json
 import os
+import select
 import struct
 import sys
 import threading
@@ -79,14 +80,22 @@ class Channel:
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._report = b'{"fault":"none"}'
+        self._flush = sys.stdout.flush
 
     def send(self, kind, text, final=True):
+        self._say_what_was_printed()
         if kind == "error":
             self._report = text
         elif kind == "end":
             self._write(REPORT, self._report, False)
         else:
             self._write(Channel._kinds[kind], text, kind == "done" and final)
+
+    def _say_what_was_printed(self):
+        try:
+            self._flush()
+        except Exception:  # the script has closed it
+            pass
 
     def _write(self, number, payload, final):
         size, writev = Channel._size, Channel._writev
@@ -100,10 +109,19 @@ class Channel:
                     parts[0] = Channel._view(parts[0])[written:]
 
 
-def import_set(names):
+def end_if_abandoned(control):
+    """The supervisor is the other end; without it there is nobody to serve."""
+    poll = select.poll()
+    poll.register(control, 0)  # a hang-up is always told
+    if poll.poll(0):
+        os._exit(1)
+
+
+def import_set(names, control):
     """Imports each; gives versions and errors, and never fails as a whole."""
     versions, failed = {}, {}
     for name in names:
+        end_if_abandoned(control)
         try:
             module = importlib.import_module(name)
             version = getattr(module, "__version__", None)
@@ -124,7 +142,7 @@ def threads():
 
 def prepare(configuration):
     begin = time.monotonic()
-    versions, failed = import_set(configuration["imports"])
+    versions, failed = import_set(configuration["imports"], configuration["control"])
     if threads() != 1:
         # A fork would have its locks and not the threads that hold them.
         raise SystemExit("a library started threads while it was imported; a zygote cannot fork then")
@@ -235,10 +253,14 @@ def serve(configuration, call_filter, ready, rehearsal):
             len(written) // 2,
         )
     )
-    os.write(configuration["control"], ready)
+    try:
+        os.write(configuration["control"], ready)
+    except OSError:  # whoever started us is gone; anything but this would wait for the fork's locks
+        os._exit(1)
     if serve_calls(options) != 0:
         os._exit(1)
     api.PyOS_AfterFork_Child()
+    sys.stdout.reconfigure(line_buffering=True)  # what a script has said is heard, whatever ends it
     reseed()
     clean_environment()
     enter(options)

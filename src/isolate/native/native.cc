@@ -10,6 +10,7 @@
 
 #include "errors/isolate.h"
 #include "isolate/native/call.h"
+#include "os/cgroup.h"
 #include "os/landlock.h"
 
 namespace caisson::isolate::native {
@@ -87,9 +88,20 @@ NativeRuntime::Slot& NativeRuntime::Choose(const std::vector<std::string>& impor
   return *best;
 }
 
+// Before the first zygote.
+Result<void> NativeRuntime::StartReaper() const {
+  const std::lock_guard lock(reaper_mutex_);
+  if (reaper_started_) return {};
+  (void)os::Cgroup::Sweep();  // of runs that were killed together with their reaper
+  CAISSON_ASSIGN(reaper_, os::CgroupReaper::Start());
+  reaper_started_ = true;
+  return {};
+}
+
 Result<std::shared_ptr<Nursery>> NativeRuntime::Get(Slot& slot) const {
   const std::lock_guard lock(slot.mutex);
   if (slot.nursery == nullptr || !slot.nursery->zygote().alive()) {
+    CAISSON_TRY(StartReaper());
     CAISSON_ASSIGN(std::unique_ptr<Zygote> zygote, Zygote::Start(options_, slot.set));
     slot.nursery = std::make_shared<Nursery>(std::move(zygote), options_);
   }

@@ -14,6 +14,7 @@
 #include "isolate/native/options.h"
 #include "isolate/script.h"
 #include "jail/walls.h"
+#include "os/cgroup_reaper.h"
 
 namespace caisson::isolate::native {
 
@@ -44,8 +45,13 @@ class NativeRuntime final : public ScriptRuntime {
   explicit NativeRuntime(NativeOptions options);
   Slot& Choose(const std::vector<std::string>& imports) const;
   Result<std::shared_ptr<Nursery>> Get(Slot& slot) const;
+  Result<void> StartReaper() const;
 
   NativeOptions options_;
+  mutable std::mutex reaper_mutex_;  // of the next two
+  mutable bool reaper_started_ = false;
+  // Before the slots: it ends after their interpreters and cgroups have gone.
+  mutable os::CgroupReaper reaper_;
   std::vector<std::unique_ptr<Slot>> slots_;
 };
 
