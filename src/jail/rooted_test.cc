@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of a root file system sees that and nothing else. Needs one with Python in it, named by
-// CAISSON_NATIVE_ROOT. The filter's tests are with the runtime that uses it (isolate/native).
+// A program of a root file system sees that and nothing else. The filter's tests are with the
+// runtime that uses it (isolate/native).
 #include "jail/rooted.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 #include "errors/jail.h"
 #include "errors/os.h"
 #include "jail/interpreter_syscalls.h"
+#include "jail/test_root.h"
 #include "os/fd.h"
 #include "os/seccomp.h"
 
@@ -35,9 +36,8 @@ struct Told {
 class Rooted : public testing::Test {
  protected:
   void SetUp() override {
-    const char* root = std::getenv("CAISSON_NATIVE_ROOT");
-    if (root == nullptr) GTEST_SKIP() << "CAISSON_NATIVE_ROOT names no root file system";
-    directory_ = root;
+    CAISSON_NEEDS_ROOT();
+    directory_ = RootForTests();
   }
 
   Told Run(const std::string& program, std::vector<std::string> arguments, WallSet leave_out = {}) {
@@ -110,9 +110,15 @@ TEST_F(Rooted, HasNoPrivileges) {
 
 TEST_F(Rooted, AnotherUserKeepsItFromFilesOfRoot) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root has another user to become";
-  const std::string source = "print(len(open('/etc/shadow').read()) > 0)";
-  EXPECT_NE(Python(source).out.find("PermissionError"), std::string::npos);
-  EXPECT_EQ(Python(source, {Wall::kUnprivilegedUser}).out, "True\n");
+  std::string secret = "/var/tmp/caisson-secret-XXXXXX";  // its mode is 0600
+  const os::UniqueFd file(::mkstemp(secret.data()));
+  ASSERT_EQ(::write(file.get(), "secret", 6), 6);
+  const std::string source = "print(open('" + secret + "').read())";
+  const Told another = Python(source, {Wall::kEmptyRoot});
+  const Told root = Python(source, {Wall::kEmptyRoot, Wall::kUnprivilegedUser});
+  ::unlink(secret.c_str());
+  EXPECT_NE(another.out.find("PermissionError"), std::string::npos) << another.out;
+  EXPECT_EQ(root.out, "secret\n");
 }
 
 TEST_F(Rooted, TheRootHidesTheHostsFiles) {

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from host import obstacle
+
 BIN = pathlib.Path(sys.argv[1]).resolve()
 
 # Python without libraries; still everything but pip: extraction, removal, links, bytecode, manifest.
@@ -126,14 +128,6 @@ class Build(unittest.TestCase):
         unknown = self.run_caisson("rm", "huge")
         self.assertEqual(unknown.returncode, 3)
         self.assertIn("images.unknown", unknown.stderr)
-
-
-def obstacle():
-    if os.geteuid() != 0:
-        return "building an image needs root"
-    if shutil.which("mmdebstrap") is None:
-        return "mmdebstrap is not installed"
-    return None
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests that need a root file system: its directory is named by CAISSON_NATIVE_ROOT.
+// Runs scripts in the root file system of tests and collects what they say.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,19 +13,12 @@
 #include <vector>
 
 #include "isolate/native/native.h"
+#include "jail/test_root.h"
 #include "json/reader.h"
 
 namespace caisson::isolate::native {
 
-inline std::string RootForTests() {
-  const char* root = std::getenv("CAISSON_NATIVE_ROOT");
-  return root == nullptr ? "" : root;
-}
-
-#define CAISSON_NEEDS_ROOT()                                                           \
-  if (RootForTests().empty()) {                                                        \
-    GTEST_SKIP() << "CAISSON_NATIVE_ROOT names no root file system with Python in it"; \
-  }
+using jail::RootForTests;
 
 // Old builds of a numeric library may need to be told which processor they run on.
 inline std::vector<std::string> PassedOn() {

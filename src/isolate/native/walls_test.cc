@@ -27,6 +27,7 @@ struct Case {
   std::vector<Wall> others;  // that would stop the attack, too
   // A body that says {"escaped": true} when it got through.
   std::string attack;
+  double cpus = 1;
 };
 
 WallSet SetOf(const Case& test, bool without) {
@@ -44,6 +45,12 @@ constexpr const char* kTry =
 
 std::vector<Case> Cases() {
   return {
+      // Root without the namespace is the host's root.
+      {"user_namespace_stops_device_nodes",
+       Wall::kUserNamespace,
+       {Wall::kSeccomp, Wall::kLandlock, Wall::kCapabilities, Wall::kUnprivilegedUser},
+       "    import os, stat\n"
+       "    return works(lambda: os.mknod('/tmp/node', stat.S_IFCHR | 0o600, os.makedev(1, 3)))\n"},
       {"seccomp_stops_sockets",
        Wall::kSeccomp,
        {},
@@ -122,6 +129,14 @@ std::vector<Case> Cases() {
        "        for _ in range(100): threading.Thread(target=time.sleep, args=(9,), "
        "daemon=True).start()\n"
        "    return works(flood)\n"},
+      {"cpu_cgroup_stops_more_than_its_share",
+       Wall::kCpuCgroup,
+       {},
+       "    import time\n"
+       "    begin, used = time.monotonic(), time.process_time()\n"
+       "    while time.monotonic() - begin < 3: pass\n"
+       "    return {'escaped': time.process_time() - used > 0.4}\n",
+       0.05},
       {"no_new_privs_is_set",
        Wall::kNoNewPrivileges,
        {Wall::kSeccomp, Wall::kLandlock},
@@ -156,6 +171,7 @@ class Walls : public testing::TestWithParam<Case> {
     NativeOptions options;
     options.leave_out.walls = SetOf(GetParam(), without);
     options.unguarded = DangerouslyUnguarded();
+    options.cpus = GetParam().cpus;
     const auto runtime = MakeRuntime(options);
     if (runtime == nullptr) return {};
     ScriptJob job = BodyJob(kTry + GetParam().attack, config_);
