@@ -27,6 +27,7 @@ Result<block::Environment> ReadBlockEnvironment() {
 RuntimeWish ChooseBlockRuntime(const std::optional<std::string>& option,
                                const block::Environment& environment) {
   RuntimeWish wish;
+  Take(wish.cpus, environment.cpus);
   wish.by_imports = option ? *option == "auto" : environment.auto_runtime;
   if (!option) Take(wish.id, environment.runtime);
   if (option) Take(wish.id, block::FindRuntimeId(*option));
@@ -39,8 +40,9 @@ isolate::ScriptLimits ChooseBlockLimits(const BlockLimitArguments& options,
   isolate::ScriptLimits limits;
   Take(limits.wall_clock, environment.timeout);
   Take(limits.pids, environment.pids);
-  const bool is_container = !runtime.by_imports && runtime.id == block::RuntimeId::kOci;
-  Take(limits.memory_bytes, is_container ? environment.container_memory : environment.heap_bytes);
+  const bool is_wasm = runtime.by_imports || runtime.id == block::RuntimeId::kCpython;
+  if (runtime.id != block::RuntimeId::kOci) Take(limits.memory_bytes, environment.heap_bytes);
+  if (!is_wasm) Take(limits.memory_bytes, environment.container_memory);
   Take(limits.wall_clock, options.timeout);
   Take(limits.cpu, options.cpu_time);
   Take(limits.memory_bytes, options.memory);

@@ -17,6 +17,7 @@ Result<block::Environment> ReadBlockEnvironment();
 struct RuntimeWish {
   block::RuntimeId id = block::RuntimeId::kCpython;
   bool by_imports = false;  // auto
+  double cpus = 1;          // that a run may use, where it may use more than one
 };
 RuntimeWish ChooseBlockRuntime(const std::optional<std::string>& option,
                                const block::Environment& environment);

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "block/request.h"
 #include "cli/block_cpython.h"
 #include "errors/block.h"
+#include "errors/images.h"
+#include "errors/isolate.h"
 #include "images/store.h"
 #include "isolate/native/native.h"
 
@@ -38,10 +41,27 @@ struct Root {
 Result<Root> FindRoot(const BlockRuntimeArguments& arguments) {
   if (arguments.root) return Root{*arguments.root, {}};
   CAISSON_ASSIGN(const images::Store store, images::Store::Open(images::Store::DefaultDirectory()));
-  CAISSON_ASSIGN(images::HeldImage held, store.Hold(arguments.image));
-  std::string directory = held.image.root;
-  return Root{std::move(directory), std::move(held)};
+  auto held = store.Hold(arguments.image);
+  if (!held && held.error().code == errors::kImagesUnknown) {
+    return Fail(errors::kImagesUnknown, "there is no image '" + arguments.image + "' in " +
+                                            store.directory() +
+                                            "; build it with `sudo caisson images build " +
+                                            arguments.image + "`, or name a root with --root");
+  }
+  if (!held) return Fail(std::move(held).error());
+  std::string directory = held->image.root;
+  return Root{std::move(directory), *std::move(held)};
 }
+
+// Counts results.
+class Counter final : public isolate::ScriptSink {
+ public:
+  bool Take(const isolate::ScriptMessage& message) override {
+    results += message.kind == isolate::MessageKind::kDone ? 1 : 0;
+    return true;
+  }
+  int results = 0;
+};
 
 }  // namespace
 
@@ -64,7 +84,7 @@ Result<std::unique_ptr<BlockRuntimes>> BlockRuntimes::Open(const BlockRuntimeArg
   set.auto_by_default = set.allow_auto = wish.by_imports;
   auto cpython = runtimes->OpenCpython(arguments, need);
   if (!cpython) set[RuntimeId::kCpython].reason = cpython.error().message;
-  auto native = runtimes->OpenNative(arguments);
+  auto native = runtimes->OpenNative(arguments, need);
   if (!native) set[RuntimeId::kNative].reason = native.error().message;
   set[RuntimeId::kOci].reason = "this version has no container runtime yet";
   if (wish.by_imports || set[wish.id].runtime != nullptr) return runtimes;
@@ -80,14 +100,31 @@ Result<void> BlockRuntimes::OpenCpython(const BlockRuntimeArguments& arguments, 
   return {};
 }
 
-Result<void> BlockRuntimes::OpenNative(const BlockRuntimeArguments& arguments) {
+Result<void> BlockRuntimes::OpenNative(const BlockRuntimeArguments& arguments, const Need& need) {
   CAISSON_ASSIGN(parts_->root, FindRoot(arguments));
   isolate::native::NativeOptions options;
   options.root = parts_->root.directory;
   options.tenant = kTenant;
   options.sets = NativeSets();
+  options.cpus = need.wish.cpus;
   CAISSON_ASSIGN(parts_->native, isolate::native::NativeRuntime::Create(std::move(options)));
   set_[RuntimeId::kNative].runtime = parts_->native.get();
+  return {};
+}
+
+Result<void> BlockRuntimes::Try(RuntimeId id) {
+  const block::RuntimeEntry& entry = set_[id];
+  if (entry.runtime == nullptr) return Fail(errors::kBlockRuntimeUnavailable, entry.reason);
+  isolate::ScriptJob job;
+  job.source = "done(1)\n";
+  auto inputs = block::MakeInputs({});
+  if (!inputs) return Fail(std::move(inputs).error().status);
+  job.inputs = *std::move(inputs);
+  job.limits.wall_clock = std::chrono::seconds(30);
+  Counter sink;
+  CAISSON_ASSIGN(const isolate::ScriptOutcome outcome, entry.runtime->Run(job, sink, {}));
+  if (!outcome.ok()) return Fail(errors::kIsolateSelfTest, outcome.message);
+  if (sink.results != 1) return Fail(errors::kIsolateSelfTest, "a script's result was lost");
   return {};
 }
 

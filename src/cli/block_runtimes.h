@@ -37,12 +37,15 @@ class BlockRuntimes {
   void AllowAuto() { set_.allow_auto = true; }
   // Starts interpreters ahead of the first run; what fails is said.
   void Warm(const std::stop_token& stop);
+  // Runs a script that imports nothing. Fails with block.runtime_unavailable, as runs do, or with
+  // isolate.self_test.
+  Result<void> Try(block::RuntimeId id);
 
  private:
   struct Parts;  // the concrete runtimes
   explicit BlockRuntimes(Console& console);
   Result<void> OpenCpython(const BlockRuntimeArguments& arguments, const Need& need);
-  Result<void> OpenNative(const BlockRuntimeArguments& arguments);
+  Result<void> OpenNative(const BlockRuntimeArguments& arguments, const Need& need);
   bool MayUse(block::RuntimeId id) const;
 
   Console& console_;

@@ -32,10 +32,10 @@ std::vector<RuntimeReport> ExamineRuntimes(Console& console) {
     }
     RuntimeReport& report = reports.emplace_back();
     report.name = block::RuntimeName(id);
-    report.ready = runtimes && (*runtimes)->set()[id].runtime != nullptr;
-    if (!report.ready) {
-      report.reason = runtimes ? (*runtimes)->set()[id].reason : runtimes.error().message;
-    }
+    const Result<void> tried =
+        runtimes ? (*runtimes)->Try(id) : Result<void>(Fail(runtimes.error()));
+    report.ready = tried.has_value();
+    if (!tried) report.reason = tried.error().message;
   }
   return reports;
 }

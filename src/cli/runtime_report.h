@@ -12,13 +12,13 @@ namespace caisson::cli {
 
 struct RuntimeReport {
   std::string name;
-  // cpython: a worker was started and has tested itself. The others: what they are made of is here.
+  // It has run a script (cpython: its worker has tested itself).
   bool ready = false;
   std::string reason;      // why not
   std::string what_to_do;  // a command, where there is one
 };
 
-// Prepares nothing. The cpython runtime's worker takes about a second.
+// Prepares nothing. Takes about a second.
 std::vector<RuntimeReport> ExamineRuntimes(Console& console);
 
 json::Value ToJson(const std::vector<RuntimeReport>& reports);
