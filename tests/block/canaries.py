@@ -4,6 +4,7 @@ a listener for TCP and UDP, an abstract socket, a port that must stay closed, se
 
 import os
 import pathlib
+import secrets
 import select
 import shutil
 import socket
@@ -24,7 +25,7 @@ class Canaries:
         self.tcp = self._listen(socket.SOCK_STREAM, 0)
         self.port = self.tcp.getsockname()[1]
         self.udp = self._listen(socket.SOCK_DGRAM, self.port)
-        self.abstract = f"caisson-canary-{os.getpid()}"
+        self.abstract = f"caisson-canary-{secrets.token_hex(8)}"  # pids repeat, in namespaces
         self.unix = socket.socket(socket.AF_UNIX)
         self.unix.bind("\0" + self.abstract)
         self.unix.listen()

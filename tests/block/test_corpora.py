@@ -64,7 +64,7 @@ class Place:
 
     def warm(self):
         """Every interpreter that runs use exists, and the machine is at rest."""
-        for imports in ("", "import pandas\n"):
+        for imports in ("", "import pandas\n", "import sklearn\n", "import geopandas\n"):  # one of each prepared set
             runs = [self.host.start(imports + BENIGN) for _ in range(2)]
             for run in runs:
                 self.host.wait(run, FIRST_RUN)

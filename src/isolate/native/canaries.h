@@ -107,7 +107,7 @@ class Canaries {
     return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   void ListenAbstract() {
-    abstract_ = "caisson-canary-" + std::to_string(::getpid());
+    abstract_ = directory_.substr(directory_.rfind('/') + 1);  // pids repeat, in namespaces
     unix_ = os::UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
