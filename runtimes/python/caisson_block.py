@@ -523,10 +523,9 @@ def describe(error, source, fault, exit_code=None):
 
 
 def _source_text(source):
-    """The script as str; bytes are UTF-8, as Python has it."""
-    if isinstance(source, str):
-        return source
-    return bytes(source).decode("utf-8")
+    """The script as str; bytes are UTF-8. A mark of byte order in front is left out, as Python does of files."""
+    text = source if isinstance(source, str) else bytes(source).decode("utf-8")
+    return text.removeprefix("\ufeff")
 
 
 def _namespace(job, channel):
@@ -546,12 +545,13 @@ def _namespace(job, channel):
 
 
 def _exit_code(error):
-    """Of a SystemExit: 0, an int, or 1 for text, which goes to stderr as Python does."""
+    """Of a SystemExit: 0, an int of at most 255, or 1 for text, which goes to stderr as Python does."""
     code = _exit_code_of(error)
     if code is None:
         return 0
     if isinstance(code, int):
-        return int.__int__(code)
+        code = int.__int__(code)
+        return code if -255 <= code <= 255 else 255
     print(_message(error), file=sys.stderr)
     return 1
 

@@ -41,10 +41,10 @@ std::string Text(const json::Value& report, std::string_view key) {
 }
 
 std::int64_t Number(const json::Value& report, std::string_view key, std::int64_t low,
-                    std::int64_t high) {
+                    std::int64_t high, std::int64_t beyond = 0) {
   const json::Value* value = report.Find(key);
-  if (value == nullptr || !value->is_int()) return 0;
-  return value->as_int() < low || value->as_int() > high ? 0 : value->as_int();
+  if (value == nullptr || !value->is_int()) return value == nullptr ? 0 : beyond;
+  return value->as_int() < low || value->as_int() > high ? beyond : value->as_int();
 }
 
 std::uint32_t Position(const json::Value& report, std::string_view key) {
@@ -79,7 +79,8 @@ bool ReadScriptReport(std::string_view text, ScriptOutcome& outcome) {
   outcome.column = Position(*report, "column");
   outcome.traceback = Frames(*report);
   outcome.traceback_text = Text(*report, "traceback");
-  outcome.exit_code = static_cast<int>(Number(*report, "exit_code", -255, 255));
+  // What is out of range is no success.
+  outcome.exit_code = static_cast<int>(Number(*report, "exit_code", -255, 255, 255));
   return true;
 }
 

@@ -176,6 +176,8 @@ Result<void> LeaveFileSystem(const SealTicket& ticket) {
 }  // namespace
 
 Result<std::vector<WallReport>> Harden(const SealTicket& ticket) {
+  // To give memory of a second arena back, glibc reads a file of /proc: sealed, that is the end.
+  ::mallopt(M_ARENA_MAX, 1);
   Builder builder(ticket);
   CAISSON_TRY(builder.Build(Wall::kNoNewPrivileges, os::SetNoNewPrivileges));
   if (!ticket.leave_out.Has(Wall::kCapabilities)) {

@@ -402,6 +402,20 @@ TEST_F(CPythonWorkerTest, SurvivesLimitsGrowthAndErrors) {
   EXPECT_EQ(runtime_->Stats().started, 1u);
 }
 
+TEST_F(CPythonWorkerTest, GivesMemoryOfItsOwnBackWithoutLosingTheWorker) {
+  const std::string large = "x = '" + std::string(10u << 20, 'y') + "'\ndone(len(x))";
+  EXPECT_EQ(Run(Block(large)).sink.results, std::vector<std::string>{"10485760"});
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "lambda: ";
+  EXPECT_EQ(Run(Block(deep + "1")).outcome.fault, Fault::kSyntax);
+  EXPECT_EQ(Run(Block("import os\nfor i in range(100000): open('/tmp/x', 'a').write('x' * 100)\n"
+                      "done(1)"))
+                .sink.results,
+            std::vector<std::string>{"1"});
+  EXPECT_EQ(Run(Block("done(1)")).sink.results, std::vector<std::string>{"1"});
+  EXPECT_EQ(runtime_->Stats().started, 1u);
+}
+
 TEST_F(CPythonWorkerTest, IsCancelledWithoutLosingTheWorker) {
   std::stop_source stop;
   const std::jthread later([&] {
