@@ -35,6 +35,8 @@ BENCHES: dict[str, list[str]] = {
     "micropython": ["{build}/src/isolate/micropython/micropython_bench"],
     "worker": ["{build}/src/isolate/worker/worker_bench", "60"],
     "peer": ["{python}", "bench/runner_of_peer.py", "{build}/src/isolate/micropython/micropython_bench"],
+    "cpython": ["{build}/src/isolate/cpython/cpython_bench"],
+    "block": ["{python}", "bench/block.py", "{build}/bin", "cpython"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 

@@ -83,10 +83,10 @@ def describe(error):
     return report
 
 
-def guarded(source, inputs, channel):
+def guarded(source, inputs, channel, load):
     """None, or the fields of an error."""
     try:
-        channel.send("done", call(source, json.loads(inputs)), True)
+        channel.send("done", call(source, load(inputs)), True)
         return None
     except NoResult as error:
         return {"fault": "protocol", "message": text_of(error)}
@@ -103,8 +103,9 @@ def guarded(source, inputs, channel):
         return {"fault": "exited", "exit_code": code} | describe(error)
 
 
-def run(source, inputs, channel):
-    error = guarded(source, inputs, channel)
+def run(source, inputs, channel, load=json.loads):
+    """`load` makes the value of `inputs`."""
+    error = guarded(source, inputs, channel, load)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

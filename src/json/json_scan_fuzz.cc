@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scanner accepts what the reader accepts and says the same of what it refuses, and the
-// children that it tells are values.
+// The scanner and the translation to marshal accept what the reader accepts. The scanner says the
+// same of what it refuses, and the children that it tells are values.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
+#include "json/marshal.h"
 #include "json/reader.h"
 #include "json/scanner.h"
 
@@ -18,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return Read(child.text).has_value() || (std::abort(), false);
   });
   if (report.has_value() != value.has_value()) std::abort();
+  if (ToMarshal(text).has_value() != value.has_value()) std::abort();
   if (!report && report.error().message != value.error().message) std::abort();
   if (value && value->is_array() && value->as_array().size() != count) std::abort();
   return 0;

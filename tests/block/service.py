@@ -168,11 +168,14 @@ class Host:
         with self._changed:
             self._changed.notify_all()
 
+    def follow(self, id: str) -> Run:
+        with self._changed:
+            return self._runs.setdefault(id, Run(id))
+
     def start(self, script: str, **more) -> Run:
         with self._changed:
             self._count += 1
-            run = Run(f"r{self._count}")
-            self._runs[run.id] = run
+        run = self.follow(f"r{self._count}")
         with self._sending:
             self.service.run(run.id, script, **more)
         return run

@@ -10,17 +10,19 @@ class _Silent:
 
 
 def _warm(entry, source, inputs):
+    import marshal
+
     for _ in range(8):
-        caisson_host.run(entry, source, inputs, b"{}", _Silent())
+        caisson_host.run(entry, source, marshal.dumps(inputs), b"{}", _Silent())
 
 
 _warm(1, b"async def run(self, state, config):\n    return {'n': state['n'] + 1, 'f': 0.5}\n",
-      b'{"self":{},"state":{"n":1},"config":{}}')
-_warm(1, b"def run(self, state, config):\n    return 1 / 0\n", b'{"self":{},"state":{},"config":{}}')
-_warm(1, b"def run(self, state, config) return\n", b'{"self":{},"state":{},"config":{}}')
+      {"self": {}, "state": {"n": 1}, "config": {}})
+_warm(1, b"def run(self, state, config):\n    return 1 / 0\n", {"self": {}, "state": {}, "config": {}})
+_warm(1, b"def run(self, state, config) return\n", {"self": {}, "state": {}, "config": {}})
 _warm(0, b"debug({'n': len(documents)})\ndone([d for d in documents])\n",
-      b'{"user":{},"documents":[{"a":1},{"a":2.5}],"artifacts":[],"sources":[],"tables":{}}')
-_warm(0, b"1 / 0\n", b'{"user":{},"documents":[],"artifacts":[],"sources":[],"tables":{}}')
+      {"user": {}, "documents": [{"a": 1}, {"a": 2.5}], "artifacts": [], "sources": [], "tables": {}})
+_warm(0, b"1 / 0\n", {"user": {}, "documents": [], "artifacts": [], "sources": [], "tables": {}})
 caisson_host.reseed()
 
 del _warm, _Silent

@@ -196,7 +196,8 @@ Result<ScriptOutcome> SnapshotExecutor::Execute(const ScriptJob& job, ScriptSink
 Result<ScriptOutcome> SnapshotExecutor::RunIn(PreparedSet& set, const ScriptJob& job,
                                               ScriptSink& sink,
                                               const std::function<bool()>& cancelled) {
-  auto run = std::make_unique<ScriptRun>(files_, job, sink, cancelled);
+  CAISSON_ASSIGN(std::string job_text, EncodeJob(job));
+  auto run = std::make_unique<ScriptRun>(files_, job, std::move(job_text), sink, cancelled);
   CAISSON_ASSIGN(std::unique_ptr<Guest> guest,
                  Guest::Make(*module_, *set.pool, *run, job.limits.memory_bytes));
   if (guest->stack_pointer() != set.snapshot.stack_pointer) {

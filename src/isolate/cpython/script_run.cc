@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "isolate/script_report.h"
+#include "json/marshal.h"
 
 namespace caisson::isolate::cpython {
 namespace {
@@ -49,10 +50,21 @@ nanoseconds ThreadCpu() {
 
 }  // namespace
 
-ScriptRun::ScriptRun(const GuestFiles& files, const ScriptJob& job, ScriptSink& sink,
-                     const std::function<bool()>& cancelled)
+Result<std::string> EncodeJob(const ScriptJob& job) {
+  CAISSON_ASSIGN(const std::string inputs, json::ToMarshal(job.inputs));
+  const std::array<std::uint64_t, 4> head = {static_cast<std::uint64_t>(job.entry),
+                                             job.source.size(), inputs.size(), job.options.size()};
+  std::string text(sizeof head, '\0');
+  std::memcpy(text.data(), head.data(), sizeof head);
+  text.reserve(text.size() + job.source.size() + inputs.size() + job.options.size());
+  return text.append(job.source).append(inputs).append(job.options);
+}
+
+ScriptRun::ScriptRun(const GuestFiles& files, const ScriptJob& job, std::string job_text,
+                     ScriptSink& sink, const std::function<bool()>& cancelled)
     : GuestSystem(SystemOptions(OrEndless(job.limits.disk_bytes))),
       job_(&job),
+      job_text_(std::move(job_text)),
       sink_(&sink),
       cancelled_(&cancelled),
       cpu_at_start_(ThreadCpu()),
@@ -91,16 +103,6 @@ bool ScriptRun::MayGoOn() {
   return true;
 }
 
-std::string ScriptRun::EncodeJob() const {
-  const std::array<std::uint64_t, 4> head = {static_cast<std::uint64_t>(job_->entry),
-                                             job_->source.size(), job_->inputs.size(),
-                                             job_->options.size()};
-  std::string text(sizeof head, '\0');
-  std::memcpy(text.data(), head.data(), sizeof head);
-  text.reserve(text.size() + job_->source.size() + job_->inputs.size() + job_->options.size());
-  return text.append(job_->source).append(job_->inputs).append(job_->options);
-}
-
 std::optional<std::string> ScriptRun::HostCall(std::string_view request) {
   if (!MayGoOn()) return std::nullopt;
   if (request.size() < kHead) {
@@ -110,7 +112,7 @@ std::optional<std::string> ScriptRun::HostCall(std::string_view request) {
   const auto kind = static_cast<std::uint8_t>(request[0]);
   const bool final = request[1] != 0;
   const std::string_view text = request.substr(kHead);
-  if (kind == kGetJob) return EncodeJob();
+  if (kind == kGetJob) return job_text_;
   bool goes_on = false;
   if (kind == kReport) {
     goes_on = TakeReport(text);

@@ -16,10 +16,14 @@
 
 namespace caisson::isolate::cpython {
 
+// What a guest is given when it asks for its job (runtimes/python/caisson_host.py). Fails as
+// json::Read does on inputs that are no JSON.
+Result<std::string> EncodeJob(const ScriptJob& job);
+
 class ScriptRun final : public GuestSystem {
  public:
-  // All of them outlive the run itself, not this object.
-  ScriptRun(const GuestFiles& files, const ScriptJob& job, ScriptSink& sink,
+  // `job_text`: of EncodeJob. All others outlive the run itself, not this object.
+  ScriptRun(const GuestFiles& files, const ScriptJob& job, std::string job_text, ScriptSink& sink,
             const std::function<bool()>& cancelled);
 
   // After the guest's call has ended.
@@ -31,7 +35,6 @@ class ScriptRun final : public GuestSystem {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string EncodeJob() const;
   bool TakeMessage(MessageKind kind, bool final, std::string_view text);
   bool TakeReport(std::string_view text);
   void TakeOutput(MessageKind kind, std::string_view text);
@@ -44,6 +47,7 @@ class ScriptRun final : public GuestSystem {
   void ExplainMemory();
 
   const ScriptJob* job_;
+  std::string job_text_;
   ScriptSink* sink_;
   const std::function<bool()>* cancelled_;
   const Clock::time_point start_ = Clock::now();

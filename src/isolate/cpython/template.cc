@@ -77,7 +77,8 @@ Result<void> RunSource(Guest& guest, TemplateSystem& system, const std::string& 
   const GuestCall call = guest.Turn(source);
   if (call.ok() && call.value == 0) return {};
   const std::string how = call.ok() ? fmt::format("it returned {}", call.value) : call.detail;
-  return Bad(set, fmt::format("{}: {}: {}", name, how, system.said));
+  const std::size_t end = system.said.find_last_not_of(" \n") + 1;
+  return Bad(set, fmt::format("{}: {}: {}", name, how, system.said.substr(0, end)));
 }
 
 Result<Snapshot> Build(const TemplateInputs& inputs, const std::string& set,
