@@ -97,6 +97,7 @@ std::vector<Finding> CheckScript(const ScriptFacts& facts, std::optional<Runtime
   if (facts.syntax_error) return {SyntaxFinding(*facts.syntax_error)};
   const RuntimeId id = runtime ? *runtime : ChooseFitting(facts);
   std::vector<Finding> found;
+  found.reserve(facts.misplaced.size());
   for (const MisplacedStatement& misplaced : facts.misplaced) {
     found.push_back({errors::kBlockSyntax, Severity::kError, misplaced.span, misplaced.message});
   }
