@@ -4,11 +4,7 @@ and then forks one call after another.
 
 It runs trusted code only. `caisson_call.so` (src/isolate/native/guest) takes over once the imports
 are done and returns in a call's process alone, walled in; from there on the harness runs the script
-with a channel of its own:
-
-    frame: payload length (u32, little-endian), kind (u8), final (u8), two zero bytes, payload
-
-written to one descriptor by writev, which is the only call that the boundary lets through to it.
+with a channel of its own (caisson_run.py).
 """
 
 import array
@@ -19,17 +15,19 @@ import importlib.metadata
 import json
 import os
 import select
-import struct
 import sys
-import threading
+import threading  # noqa: F401 (scripts find it imported)
 import time
 
 HOME = "/run/caisson"
-BLOCK = 0
-REPORT = 16
+sys.path.insert(0, HOME)
+
+import caisson_block  # noqa: E402, F401 (calls run without imports)
+import caisson_body  # noqa: E402, F401
+from caisson_run import BLOCK, Channel, clean_environment, guard, read_job, reseed, run  # noqa: E402
+
 REHEARSAL = b"debug({'n': len(documents)})\ndone([d for d in documents])\n"
 NO_INPUTS = b'{"user":{},"documents":[{"a":1}],"artifacts":[],"sources":[],"tables":{}}'
-KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
 
 # Work of the usual kind, done once before any fork, so that what libraries load and set up at their
 # first use is there already. A failure here is none of the library's.
@@ -64,49 +62,6 @@ class ServeOptions(ctypes.Structure):
         ("written", ctypes.c_void_p),
         ("written_count", ctypes.c_uint32),
     ]
-
-
-class Channel:
-    """What a harness sends its messages to (caisson_block.Channel), as frames to the supervisor. The
-    error of a script and the end make one report. Threads of a script may send at the same time.
-
-    What it calls is kept in names of its own: a script may put anything into builtins and os.
-    """
-
-    _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
-    _size, _view, _writev, _pack = len, memoryview, os.writev, struct.Struct("<IBBH").pack
-
-    def __init__(self, descriptor):
-        self._descriptor = descriptor
-        self._lock = threading.Lock()
-        self._report = b'{"fault":"none"}'
-        self._flush = sys.stdout.flush
-
-    def send(self, kind, text, final=True):
-        self._say_what_was_printed()
-        if kind == "error":
-            self._report = text
-        elif kind == "end":
-            self._write(REPORT, self._report, False)
-        else:
-            self._write(Channel._kinds[kind], text, kind == "done" and final)
-
-    def _say_what_was_printed(self):
-        try:
-            self._flush()
-        except Exception:  # the script has closed it
-            pass
-
-    def _write(self, number, payload, final):
-        size, writev = Channel._size, Channel._writev
-        parts = [Channel._pack(size(payload), number, 1 if final else 0, 0), payload]
-        with self._lock:
-            while parts:
-                written = writev(self._descriptor, parts)
-                while parts and written >= size(parts[0]):
-                    written -= size(parts.pop(0))
-                if parts and written:
-                    parts[0] = Channel._view(parts[0])[written:]
 
 
 def end_if_abandoned(control):
@@ -153,28 +108,6 @@ def prepare(configuration):
         "import_ms": int((time.monotonic() - begin) * 1000),
     }
     return json.dumps(report).encode()
-
-
-def read_job(descriptor):
-    with open(descriptor, "rb") as file:
-        entry, *sizes = struct.unpack("<4Q", file.read(32))
-        return entry, *(file.read(size) for size in sizes)
-
-
-def reseed():
-    """What a fork would otherwise share with its siblings."""
-    random = sys.modules.get("random")
-    if random is not None:
-        random.seed()
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and "numpy.random" in sys.modules:
-        numpy.random.seed()
-
-
-def clean_environment():
-    for name in list(os.environ):
-        if name not in KEPT_ENVIRONMENT:
-            del os.environ[name]
 
 
 class Silent:
@@ -266,26 +199,7 @@ def serve(configuration, call_filter, ready, rehearsal):
     enter(options)
 
 
-def guard(policy):
-    if policy is not None:
-        import caisson_guard
-
-        caisson_guard.install(policy)
-
-
-def run(block, body, job, channel):
-    entry, source, inputs, options = job
-    if entry == BLOCK:
-        block.run(block.Job.from_json(source, inputs, options), channel)
-    else:
-        body.run(source, inputs, channel)
-
-
 def main():
-    sys.path.insert(0, HOME)
-    import caisson_block
-    import caisson_body
-
     with open(f"{HOME}/zygote.json", "rb") as file:
         configuration = json.load(file)
     with open(f"{HOME}/call.bpf", "rb") as file:
@@ -295,13 +209,15 @@ def main():
 
     def rehearsal():
         reseed()
-        run(caisson_block, caisson_body, (BLOCK, REHEARSAL, NO_INPUTS, b"{}"), Silent())
+        run((BLOCK, REHEARSAL, NO_INPUTS, b"{}"), Silent())
         for name in configuration["imports"]:
             exec(REHEARSALS.get(name, ""), {})
 
     serve(configuration, call_filter, ready, rehearsal)
 
-    run(caisson_block, caisson_body, read_job(configuration["job"]), Channel(configuration["channel"]))
+    with open(configuration["job"], "rb") as file:
+        job = read_job(file)
+    run(job, Channel(configuration["channel"]))
     # The report was the last word; the supervisor ends the process.
     os._exit(0)
 

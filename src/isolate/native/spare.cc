@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "isolate/job_file.h"
 #include "jail/walls.h"
 #include "os/syscall_error.h"
 
@@ -29,48 +29,6 @@ namespace {
 constexpr int kStartTimeoutMs = 20'000;
 constexpr std::uint64_t kInodeBytes = 4096;
 constexpr std::uint64_t kMebibyte = 1u << 20;
-
-// How the job's parts stand in its file, before them.
-struct JobHeader {
-  std::uint64_t entry;
-  std::uint64_t source_bytes;
-  std::uint64_t inputs_bytes;
-  std::uint64_t options_bytes;
-};
-
-Result<void> WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return os::SyscallError("write a job");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
-Result<os::UniqueFd> MakeJobFile(const ScriptJob& job) {
-  os::UniqueFd file(::memfd_create("caisson-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.valid()) return os::SyscallError("memfd_create");
-  const JobHeader header{static_cast<std::uint64_t>(job.entry), job.source.size(),
-                         job.inputs.size(), job.options.size()};
-  CAISSON_TRY(WriteAll(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}));
-  for (const std::string* part : {&job.source, &job.inputs, &job.options}) {
-    CAISSON_TRY(WriteAll(file.get(), *part));
-  }
-  // The guest must not use it as memory that nobody counts.
-  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE) !=
-          0 ||
-      ::lseek(file.get(), 0, SEEK_SET) != 0) {
-    return os::SyscallError("seal a job");
-  }
-  return file;
-}
-
-// The most that RLIMIT_DATA leaves to the guest: a little below the cgroup's limit, so that the
-// guest gets a MemoryError and not the kernel's OOM killer where that can be.
-std::uint64_t DataBytes(std::uint64_t memory) {
-  return memory - std::min(memory / 8, 32 * kMebibyte);
-}
 
 bool CountsMemory(const os::Cgroup& cgroup) {
   return std::ranges::find(cgroup.refused(), os::Controller::kMemory,
@@ -134,7 +92,7 @@ struct GuestEnds {
 
 Result<GuestEnds> OpenDescriptors(const ScriptJob& job, StartedCall& call) {
   GuestEnds guest;
-  CAISSON_ASSIGN(guest.job, MakeJobFile(job));
+  CAISSON_ASSIGN(guest.job, MakeJobFile({}, job));
   CAISSON_ASSIGN(os::FdPair channel, MakeSockets(SOCK_STREAM));
   CAISSON_ASSIGN(os::FdPair out, os::MakePipe());
   CAISSON_ASSIGN(os::FdPair err, os::MakePipe());

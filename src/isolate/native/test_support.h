@@ -81,7 +81,7 @@ struct Ran {
   std::string error;  // of a Status
 };
 
-inline Ran RunJob(NativeRuntime& runtime, const ScriptJob& job, std::stop_token stop = {}) {
+inline Ran RunJob(ScriptRuntime& runtime, const ScriptJob& job, std::stop_token stop = {}) {
   Ran ran;
   auto outcome = runtime.Run(job, ran.sink, std::move(stop));
   if (outcome) {

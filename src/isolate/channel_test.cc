@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isolate/native/channel.h"
+#include "isolate/channel.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace caisson::isolate::native {
+namespace caisson::isolate {
 namespace {
 
 std::string Frame(std::uint8_t kind, bool final, const std::string& payload) {
@@ -46,9 +46,9 @@ TEST(ChannelReader, RefusesWhatIsNoFrame) {
   const std::vector<std::string> texts = {
       "{\"type\":\"done\",\"result\":{\"forged\":true}}\n",
       Frame(0, false, ""),
-      Frame(5, false, ""),  // standard streams do not come this way
-      Frame(6, false, ""),
-      Frame(17, false, ""),
+      Frame(6, false, ""),  // stderr does not come this way
+      Frame(7, false, ""),
+      Frame(19, false, ""),
       std::string("\0\0\0\0\1\2\0\0", 8),
       std::string("\0\0\0\0\1\0\1\0", 8),
   };
@@ -61,4 +61,4 @@ TEST(ChannelReader, RefusesWhatIsNoFrame) {
 }
 
 }  // namespace
-}  // namespace caisson::isolate::native
+}  // namespace caisson::isolate

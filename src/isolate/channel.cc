@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isolate/native/channel.h"
+#include "isolate/channel.h"
 
 #include "isolate/script.h"
 
-namespace caisson::isolate::native {
+namespace caisson::isolate {
 namespace {
 
 std::uint32_t LittleEndian32(std::string_view bytes) {
@@ -14,8 +14,8 @@ std::uint32_t LittleEndian32(std::string_view bytes) {
 
 bool IsKind(std::uint8_t kind) {
   return (kind >= static_cast<std::uint8_t>(MessageKind::kDone) &&
-          kind <= static_cast<std::uint8_t>(MessageKind::kWarning)) ||
-         kind == kReportFrame;
+          kind <= static_cast<std::uint8_t>(MessageKind::kStdout)) ||
+         (kind >= kReportFrame && kind <= kFailedFrame);
 }
 
 }  // namespace
@@ -40,4 +40,4 @@ ChannelReader::State ChannelReader::Next(std::uint64_t max_payload, ChannelFrame
   return State::kFrame;
 }
 
-}  // namespace caisson::isolate::native
+}  // namespace caisson::isolate

@@ -11,11 +11,14 @@
 #include <string>
 #include <string_view>
 
-namespace caisson::isolate::native {
+namespace caisson::isolate {
 
 inline constexpr std::size_t kFrameHeaderBytes = 8;
-// Kinds beyond MessageKind: how the script ended, as its harness saw it.
+// Kinds beyond MessageKind: how the script ended, as its harness saw it; and, in a container,
+// before anything of the script runs: that the walls stand, or why they do not.
 inline constexpr std::uint8_t kReportFrame = 16;
+inline constexpr std::uint8_t kEnteredFrame = 17;
+inline constexpr std::uint8_t kFailedFrame = 18;
 
 struct ChannelFrame {
   std::uint8_t kind = 0;
@@ -39,4 +42,4 @@ class ChannelReader {
   std::size_t at_ = 0;  // what is before it has been handed out
 };
 
-}  // namespace caisson::isolate::native
+}  // namespace caisson::isolate

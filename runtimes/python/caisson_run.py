@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What interpreters that are processes share (caisson_zygote, caisson_container): the job, the channel
+to the supervisor, and the harness that the job asks for.
+
+    frame: payload length (u32, little-endian), kind (u8), final (u8), two zero bytes, payload
+
+written to one descriptor by writev, which is the only call that the boundary lets through to it.
+"""
+
+import os
+import struct
+import sys
+from _thread import allocate_lock
+
+BLOCK = 0
+STDOUT = 5
+REPORT = 16
+KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
+
+
+class Channel:
+    """What a harness sends its messages to (caisson_block.Channel), as frames to the supervisor. The
+    error of a script and the end make one report. Threads of a script may send at the same time.
+
+    What it calls is kept in names of its own: a script may put anything into builtins and os.
+    """
+
+    _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
+    _size, _view, _writev, _pack = len, memoryview, os.writev, struct.Struct("<IBBH").pack
+
+    def __init__(self, descriptor):
+        self._descriptor = descriptor
+        self._lock = allocate_lock()
+        self._report = b'{"fault":"none"}'
+        self._flush = sys.stdout.flush
+
+    def send(self, kind, text, final=True):
+        self._say_what_was_printed()
+        if kind == "error":
+            self._report = text
+        elif kind == "end":
+            self.finish()
+        else:
+            self.write(Channel._kinds[kind], text, kind == "done" and final)
+
+    def _say_what_was_printed(self):
+        try:
+            self._flush()
+        except Exception:  # the script has closed it
+            pass
+
+    def finish(self):
+        self.write(REPORT, self._report, False)
+
+    def write(self, number, payload, final=False):
+        size, writev = Channel._size, Channel._writev
+        parts = [Channel._pack(size(payload), number, 1 if final else 0, 0), payload]
+        with self._lock:
+            while parts:
+                written = writev(self._descriptor, parts)
+                while parts and written >= size(parts[0]):
+                    written -= size(parts.pop(0))
+                if parts and written:
+                    parts[0] = Channel._view(parts[0])[written:]
+
+
+def read_job(file):
+    entry, *sizes = struct.unpack("<4Q", file.read(32))
+    return entry, *(file.read(size) for size in sizes)
+
+
+def reseed():
+    """What a fork would otherwise share with its siblings."""
+    random = sys.modules.get("random")
+    if random is not None:
+        random.seed()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and "numpy.random" in sys.modules:
+        numpy.random.seed()
+
+
+def clean_environment():
+    for name in list(os.environ):
+        if name not in KEPT_ENVIRONMENT:
+            del os.environ[name]
+
+
+def guard(policy):
+    if policy is not None:
+        import caisson_guard
+
+        caisson_guard.install(policy)
+
+
+def run(job, channel):
+    entry, source, inputs, options = job
+    if entry == BLOCK:
+        import caisson_block
+
+        caisson_block.run(caisson_block.Job.from_json(source, inputs, options), channel)
+    else:
+        import caisson_body
+
+        caisson_body.run(source, inputs, channel)
