@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -274,9 +275,45 @@ Rules ChildSetUpCalls() {
   };
 }
 
+Rules ContainerSetUpCalls() {
+  return {
+      {"execve", "the interpreter itself"},
+      {"arch_prctl", "a program starts"},
+      {"prctl", "the harness looks at the walls and loads the script's filter"},
+      {"seccomp", "the same"},
+      {"fcntl", "the harness places its descriptors"},
+      {"dup", "the harness places its descriptors"},
+      {"dup2", "the harness places its descriptors"},
+      {"dup3", "the harness places its descriptors"},
+      {"close_range", "the harness places its descriptors"},
+      {"write", "the runtime's last words before the interpreter starts"},
+      {"prlimit64", "the harness lowers limits"},
+      {"tgkill", "threads of the runtime, which is not process 1 under every runtime"},
+  };
+}
+
+Rules InitCalls() {
+  return {
+      {"rt_sigtimedwait", "it waits for its child"},
+      {"kill", "it passes signals on"},
+      {"clone", "threads, and never a process or a namespace", {Is(0, kThreadFlags)}},
+  };
+}
+
 Rules Join(std::initializer_list<Rules> parts) {
   Rules rules;
   for (const Rules& part : parts) rules.insert(rules.end(), part.begin(), part.end());
+  return rules;
+}
+
+// What is refused mildly to a script must be allowed where `more` needs it.
+Rules Widen(Rules rules, const Rules& more) {
+  std::erase_if(rules, [&more](const os::SyscallRule& rule) {
+    return std::ranges::any_of(more, [&rule](const os::SyscallRule& other) {
+      return std::string_view(rule.name) == other.name;
+    });
+  });
+  rules.insert(rules.end(), more.begin(), more.end());
   return rules;
 }
 
@@ -290,16 +327,14 @@ std::vector<os::SyscallRule> ScriptSyscalls(const std::optional<AllowProcesses>&
 }
 
 std::vector<os::SyscallRule> ZygoteSyscalls(const std::optional<AllowProcesses>& processes) {
-  Rules rules = ScriptSyscalls(processes);
-  // A child's needs come first: what is refused mildly to a script must be allowed here.
-  const Rules more = ChildSetUpCalls();
-  std::erase_if(rules, [&more](const os::SyscallRule& rule) {
-    for (const os::SyscallRule& other : more) {
-      if (std::string_view(rule.name) == other.name) return true;
-    }
-    return false;
-  });
-  return Join({std::move(rules), more});
+  return Widen(ScriptSyscalls(processes), ChildSetUpCalls());
+}
+
+std::vector<os::SyscallRule> ContainerSyscalls(const std::optional<AllowProcesses>& processes,
+                                               bool with_init) {
+  Rules more = ContainerSetUpCalls();
+  if (with_init) more = Join({std::move(more), ProcessCalls(), InitCalls()});
+  return Widen(ScriptSyscalls(processes), more);
 }
 
 }  // namespace caisson::jail

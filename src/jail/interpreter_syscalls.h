@@ -28,4 +28,10 @@ std::vector<os::SyscallRule> ScriptSyscalls(const std::optional<AllowProcesses>&
 // and walls in a child, and executing the interpreter itself.
 std::vector<os::SyscallRule> ZygoteSyscalls(const std::optional<AllowProcesses>& processes);
 
+// Of a container: what starts there is the interpreter, by a runtime that loads this filter just
+// before, and our harness, which loads that of ScriptSyscalls before the script. `with_init`: the
+// runtime puts an init before the interpreter, which starts it and waits for it.
+std::vector<os::SyscallRule> ContainerSyscalls(const std::optional<AllowProcesses>& processes,
+                                               bool with_init);
+
 }  // namespace caisson::jail

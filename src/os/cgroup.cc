@@ -327,6 +327,21 @@ Cgroup Cgroup::Make(const std::string& name, const CgroupLimits& limits) {
   return group;
 }
 
+Cgroup Cgroup::Adopt(const std::string& name) {
+  Cgroup group;
+  for (const ControllerPlace& place : FindControllers()) {
+    if (place.version == 0) continue;
+    std::string directory = place.parent + "/" + name;
+    if (place.controller == Controller::kMemory) {
+      group.memory_directory_ = directory;
+      group.memory_version_ = place.version;
+    }
+    if (std::ranges::find(group.directories_, directory) != group.directories_.end()) continue;
+    group.directories_.push_back(std::move(directory));
+  }
+  return group;
+}
+
 Cgroup::Swept Cgroup::Sweep() {
   Swept swept;
   for (const ControllerPlace& place : FindControllers()) {
@@ -353,6 +368,13 @@ std::uint64_t Cgroup::MemoryBytes() const {
   if (memory_directory_.empty()) return 0;
   return NumberIn(
       memory_directory_ + (memory_version_ == 1 ? "/memory.usage_in_bytes" : "/memory.current"),
+      "");
+}
+
+std::uint64_t Cgroup::PeakMemoryBytes() const {
+  if (memory_directory_.empty()) return 0;
+  return NumberIn(
+      memory_directory_ + (memory_version_ == 1 ? "/memory.max_usage_in_bytes" : "/memory.peak"),
       "");
 }
 

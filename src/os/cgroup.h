@@ -53,6 +53,9 @@ class Cgroup {
   // Makes what can be made: a controller that cannot be had is in refused(), with the reason, and
   // the others stand. `name` should begin with NamePrefix().
   static Cgroup Make(const std::string& name, const CgroupLimits& limits);
+  // The group of this name that another program makes, or has made, below the same parents. Nothing
+  // is made or limited; Remove removes it.
+  static Cgroup Adopt(const std::string& name);
   // "caisson.<pid>-<start>-<pid namespace>.": tells later runs whose group it was; the start, in
   // clock ticks since boot, tells a process from a later one with its pid.
   static std::string NamePrefix();
@@ -74,8 +77,9 @@ class Cgroup {
   const std::vector<std::string>& directories() const { return directories_; }
 
   Result<void> Attach(pid_t pid);
-  std::uint64_t OomKills() const;     // 0 when it cannot be known
-  std::uint64_t MemoryBytes() const;  // in use; 0 when it cannot be known
+  std::uint64_t OomKills() const;         // 0 when it cannot be known
+  std::uint64_t MemoryBytes() const;      // in use; 0 when it cannot be known
+  std::uint64_t PeakMemoryBytes() const;  // the same
   void Remove();
 
  private:
