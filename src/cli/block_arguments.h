@@ -31,10 +31,13 @@ struct BlockLimitArguments {
   std::optional<std::uint64_t> pids;
 };
 
+inline constexpr const char* kDefaultImage = "python-science";
+
 struct BlockRuntimeArguments {
-  std::optional<std::string> runtime;  // cpython, native, oci or auto
-  std::optional<std::string> root;     // root file system of `native`
-  std::string image = "python-science";
+  std::optional<std::string> runtime;            // cpython, native, oci or auto
+  std::optional<std::string> root;               // root file system of `native` and `oci`
+  std::optional<std::string> image;              // kDefaultImage, or PYTHON_SANDBOX_IMAGE for `oci`
+  std::optional<std::string> container_runtime;  // runc, runsc, docker or podman
   bool allow_unjailed = false;
   int workers = 0;  // 0: one per core
 };

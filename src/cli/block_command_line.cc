@@ -113,12 +113,16 @@ void AddRuntime(CLI::App* app, BlockRuntimeArguments& arguments) {
   AddRuntimeChoice(app, arguments.runtime,
                    "Where scripts run (cpython, or PYTHON_SANDBOX_MODE); auto: chosen by imports");
   app->add_option("--image", arguments.image,
-                  "Image of the native runtime, by name (python-science)")
+                  "Image of the runtimes native and oci, by name (python-science, or for oci "
+                  "PYTHON_SANDBOX_IMAGE)")
       ->type_name("NAME");
   app->add_option("--root", arguments.root,
-                  "Root file system of the native runtime, in place of "
-                  "an image")
+                  "Root file system of the runtimes native and oci, in place of an image")
       ->type_name("DIR");
+  AddChoice(
+      app, "--container-runtime", {"runc", "runsc", "docker", "podman"},
+      [&arguments](const std::string& name) { arguments.container_runtime = name; },
+      "What makes the containers of oci (runc, else runsc)");
   app->add_flag("--allow-unjailed", arguments.allow_unjailed,
                 "Run even where a mandatory wall of the jail cannot be built");
   app->add_option("--workers", arguments.workers,

@@ -6,8 +6,9 @@
 
 #include "block/request.h"
 #include "cli/block_cpython.h"
+#include "cli/block_oci.h"
+#include "cli/held_image.h"
 #include "errors/block.h"
-#include "errors/images.h"
 #include "errors/isolate.h"
 #include "images/store.h"
 #include "isolate/native/native.h"
@@ -40,17 +41,9 @@ struct Root {
 
 Result<Root> FindRoot(const BlockRuntimeArguments& arguments) {
   if (arguments.root) return Root{*arguments.root, {}};
-  CAISSON_ASSIGN(const images::Store store, images::Store::Open(images::Store::DefaultDirectory()));
-  auto held = store.Hold(arguments.image);
-  if (!held && held.error().code == errors::kImagesUnknown) {
-    return Fail(errors::kImagesUnknown, "there is no image '" + arguments.image + "' in " +
-                                            store.directory() +
-                                            "; build it with `sudo caisson images build " +
-                                            arguments.image + "`, or name a root with --root");
-  }
-  if (!held) return Fail(std::move(held).error());
-  std::string directory = held->image.root;
-  return Root{std::move(directory), *std::move(held)};
+  CAISSON_ASSIGN(images::HeldImage held, HoldImage(arguments.image.value_or(kDefaultImage)));
+  std::string directory = held.image.root;
+  return Root{std::move(directory), std::move(held)};
 }
 
 // Counts results.
@@ -69,6 +62,7 @@ struct BlockRuntimes::Parts {
   std::unique_ptr<BlockCpython> cpython;
   Root root;  // outlives the interpreters that run in it
   std::unique_ptr<isolate::native::NativeRuntime> native;
+  BlockOci oci;
 };
 
 BlockRuntimes::BlockRuntimes(Console& console)
@@ -86,7 +80,10 @@ Result<std::unique_ptr<BlockRuntimes>> BlockRuntimes::Open(const BlockRuntimeArg
   if (!cpython) set[RuntimeId::kCpython].reason = cpython.error().message;
   auto native = runtimes->OpenNative(arguments, need);
   if (!native) set[RuntimeId::kNative].reason = native.error().message;
-  set[RuntimeId::kOci].reason = "this version has no container runtime yet";
+  if (need.all || wish.by_imports || wish.id == RuntimeId::kOci) {
+    auto oci = runtimes->OpenOci(arguments, need);
+    if (!oci) set[RuntimeId::kOci].reason = oci.error().message;
+  }
   if (wish.by_imports || set[wish.id].runtime != nullptr) return runtimes;
   return Fail(errors::kBlockRuntimeUnavailable, "the runtime " +
                                                     std::string(block::RuntimeName(wish.id)) +
@@ -128,6 +125,12 @@ Result<void> BlockRuntimes::Try(RuntimeId id) {
   return {};
 }
 
+Result<void> BlockRuntimes::OpenOci(const BlockRuntimeArguments& arguments, const Need& need) {
+  CAISSON_ASSIGN(parts_->oci, BlockOci::Open(arguments, need.wish.cpus));
+  set_[RuntimeId::kOci].runtime = parts_->oci.runtime.get();
+  return {};
+}
+
 bool BlockRuntimes::MayUse(RuntimeId id) const {
   return set_[id].runtime != nullptr && (set_.default_runtime == id || set_.allow_auto);
 }
@@ -140,6 +143,10 @@ void BlockRuntimes::Warm(const std::stop_token& stop) {
   if (MayUse(RuntimeId::kNative) && !stop.stop_requested()) {
     auto prepared = parts_->native->Prepare();
     if (!prepared) console_.Warn("native: " + prepared.error().message);
+  }
+  if (MayUse(RuntimeId::kOci) && !stop.stop_requested()) {
+    auto prepared = parts_->oci.runtime->Prepare();
+    if (!prepared) console_.Warn("oci: " + prepared.error().message);
   }
 }
 

@@ -23,6 +23,7 @@ class BlockRuntimes {
     RuntimeWish wish;
     std::size_t runs = 1;            // at a time
     std::uint64_t memory_bytes = 0;  // the most that a run may ask for
+    bool all = false;                // others than the wished one may be asked for, too
   };
   // Starts nothing yet. Fails with block.runtime_unavailable when the wish names a runtime that
   // cannot be had. `console` outlives it.
@@ -46,6 +47,7 @@ class BlockRuntimes {
   explicit BlockRuntimes(Console& console);
   Result<void> OpenCpython(const BlockRuntimeArguments& arguments, const Need& need);
   Result<void> OpenNative(const BlockRuntimeArguments& arguments, const Need& need);
+  Result<void> OpenOci(const BlockRuntimeArguments& arguments, const Need& need);
   bool MayUse(block::RuntimeId id) const;
 
   Console& console_;

@@ -118,7 +118,7 @@ Result<void> Serve(const BlockServeArguments& arguments, Console& console) {
   const Interrupt interrupt(console);
   const std::size_t runs = RunsOf(arguments);
   const BlockRuntimes::Need need{
-      .wish = wish, .runs = runs, .memory_bytes = options.limits.maximum.memory_bytes};
+      .wish = wish, .runs = runs, .memory_bytes = options.limits.maximum.memory_bytes, .all = true};
   CAISSON_ASSIGN(const auto runtimes, BlockRuntimes::Open(arguments.runtime, need, console));
   if (arguments.allow_auto) runtimes->AllowAuto();
   block::RunQueue queue({.runs = runs, .waiting = arguments.waiting});
