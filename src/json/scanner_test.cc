@@ -75,6 +75,8 @@ TEST(Scan, AgreesWithTheReaderOnWhatIsJsonAndWhatIsWrong) {
                                                           "\"\xff\"",
                                                           "\"\xed\xa0\x80\"",
                                                           std::string("1\0", 2),
+                                                          "\n\n[4\f",
+                                                          "{\"a\":4\f}",
                                                           std::string("\"\0\"", 3),
                                                           "'a'",
                                                           "[1}",
@@ -103,6 +105,9 @@ TEST(Scan, TellsTheItemsOfTheOutermostArray) {
   EXPECT_EQ(
       ChildrenOf(" [ 1 , [2,[3]] ,{\"a\":[4]}, \"x,]\" , [] , null ] "),
       (std::vector<std::string>{"|1", "|[2,[3]]", "|{\"a\":[4]}", "|\"x,]\"", "|[]", "|null"}));
+  EXPECT_EQ(ChildrenOf("[ 123456789012345678901234567890 , 1e-999, 0.1234567890123456789012 ]"),
+            (std::vector<std::string>{"|123456789012345678901234567890", "|1e-999",
+                                      "|0.1234567890123456789012"}));
   EXPECT_EQ(ChildrenOf("[]"), std::vector<std::string>{});
   EXPECT_EQ(ChildrenOf("7"), std::vector<std::string>{});
 }

@@ -155,13 +155,11 @@ class Walker {
     if (const auto error = (*whole.begin()).get(member)) return RefuseFault(error);
     const std::string_view token = member.value().raw_json_token();
     if (!WalkValue(member.value(), token)) return false;
-    const bool is_scalar = levels_.empty();
     while (!levels_.empty()) {
       if (!(levels_.back().is_object ? NextMember() : NextItem())) return false;
     }
-    const std::string_view next = is_scalar ? std::string_view(token.end(), 1) : Here();
-    if (next.data() != end_) {
-      return RefuseFound(next, "there is text after the end of the JSON value: ");
+    if (behind_.data() != end_) {
+      return RefuseFound(behind_, "there is text after the end of the JSON value: ");
     }
     return !broken_ || RefuseString({Begin() + broken_->begin, 1});
   }
@@ -169,6 +167,7 @@ class Walker {
   // Opens a container, or gives a scalar to the sink. Nothing recurses.
   bool WalkValue(ondemand::value source, std::string_view token) {
     sink_.Begin(levels_.size(), Place(token));
+    behind_ = {token.end(), 1};
     switch (token[0]) {
       case '{':
         return OpenObject(source, token);
@@ -219,6 +218,7 @@ class Walker {
     level.has_begun = true;
     if (level.items == ondemand::array_iterator()) {
       if (!sink_.CloseArray()) return false;
+      behind_ = Here();
       levels_.pop_back();
       return true;
     }
@@ -239,6 +239,7 @@ class Walker {
     level.has_begun = true;
     if (level.members == ondemand::object_iterator()) {
       if (!sink_.CloseObject()) return false;
+      behind_ = Here();
       levels_.pop_back();
       return true;
     }
@@ -258,7 +259,7 @@ class Walker {
   bool EndChild(Level& level) {
     level.in_child = false;
     ++level.count;
-    if constexpr (Sink::kTakesEnds) return sink_.End(levels_.size(), Place(Here()));
+    if constexpr (Sink::kTakesEnds) return sink_.End(levels_.size(), Place(behind_));
     return true;
   }
 
@@ -451,6 +452,8 @@ class Walker {
   Sink& sink_;
   simdjson::padded_string copy_;
   const char* end_ = nullptr;  // of the text in the copy: our comma
+  // The token after the last value. (simdjson still stands at a scalar that it did not decode.)
+  std::string_view behind_;
   std::optional<BrokenString> broken_;
   ondemand::parser parser_;
   ondemand::document document_;
