@@ -165,7 +165,7 @@ def main(file):
     except (WallMissing, OSError, ValueError) as error:
         channel.write(FAILED, str(error).encode())
         os._exit(1)
-    sys.stdout.reconfigure(line_buffering=True)  # what a script has said is heard, whatever ends it
+    caisson_run.ready_streams()
     caisson_run.clean_environment()
     if not flags & UNGUARDED:
         import caisson_policy

@@ -85,6 +85,11 @@ def clean_environment():
             del os.environ[name]
 
 
+def ready_streams():
+    """What a script has said is heard, whatever ends it, and whatever the text is."""
+    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+
+
 def guard(policy):
     if policy is not None:
         import caisson_guard

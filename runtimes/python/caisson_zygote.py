@@ -24,7 +24,7 @@ sys.path.insert(0, HOME)
 
 import caisson_block  # noqa: E402, F401 (calls run without imports)
 import caisson_body  # noqa: E402, F401
-from caisson_run import BLOCK, Channel, clean_environment, guard, read_job, reseed, run  # noqa: E402
+from caisson_run import BLOCK, Channel, clean_environment, guard, read_job, ready_streams, reseed, run  # noqa: E402
 
 REHEARSAL = b"debug({'n': len(documents)})\ndone([d for d in documents])\n"
 NO_INPUTS = b'{"user":{},"documents":[{"a":1}],"artifacts":[],"sources":[],"tables":{}}'
@@ -193,7 +193,7 @@ def serve(configuration, call_filter, ready, rehearsal):
     if serve_calls(options) != 0:
         os._exit(1)
     api.PyOS_AfterFork_Child()
-    sys.stdout.reconfigure(line_buffering=True)  # what a script has said is heard, whatever ends it
+    ready_streams()
     reseed()
     clean_environment()
     enter(options)

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "errors/block.h"
+#include "machine/oci/names.h"
 
 namespace caisson::block {
 namespace {
@@ -48,33 +49,12 @@ Result<void> ReadTimeout(std::string_view text, Environment& environment) {
   return {};
 }
 
-bool IsNameCharacter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-' ||
-         c == '/';
-}
-
-bool IsDigest(std::string_view text) {
-  constexpr std::string_view kAlgorithm = "sha256:";
-  return text.starts_with(kAlgorithm) && text.size() == kAlgorithm.size() + 64 &&
-         text.substr(kAlgorithm.size()).find_first_not_of("0123456789abcdef") ==
-             std::string_view::npos;
-}
-
-// [registry[:port]/]name[:tag][@sha256:…]; the letters are those that upstream takes, so that no
-// value adds an argument to a command line.
-bool IsImage(std::string_view text) {
-  const std::size_t at = text.find('@');
-  if (at != std::string_view::npos && !IsDigest(text.substr(at + 1))) return false;
-  std::string_view name = text.substr(0, at);
-  if (name.empty() || std::isalnum(static_cast<unsigned char>(name[0])) == 0) return false;
-  if (at == std::string_view::npos && name.find(':') == std::string_view::npos) return false;
-  return std::ranges::count(name, ':') <= 2 &&
-         std::ranges::all_of(name, [](char c) { return c == ':' || IsNameCharacter(c); }) &&
-         !name.ends_with(':') && !name.ends_with('/');
-}
-
 Result<void> ReadImage(std::string_view text, Environment& environment) {
-  if (!IsImage(text)) return Malformed("Invalid sandbox image name: " + std::string(text));
+  const auto image = machine::oci::ParseImageReference(text);
+  // As upstream, which names no image without saying which.
+  if (!image || (image->tag.empty() && image->digest.empty())) {
+    return Malformed("Invalid sandbox image name: " + std::string(text));
+  }
   environment.image = text;
   return {};
 }

@@ -451,6 +451,11 @@ class CommandLine {
     command->add_flag("--erofs", images_.erofs, "Make an EROFS file beside the directory");
     command->add_option("--bundle", images_.bundle, "Also write an OCI bundle for runc there")
         ->type_name("DIR");
+    command
+        ->add_option("--oci", images_.oci,
+                     "Also write an OCI image there, for docker load and others: an archive "
+                     "where the name ends in .tar, else a directory")
+        ->type_name("PATH");
     command->add_option("--definitions", images_.definitions, "Where definitions are")
         ->type_name("DIR");
     command

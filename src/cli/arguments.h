@@ -96,6 +96,7 @@ struct ImagesArguments {
   std::optional<std::string> definitions;  // --definitions
   std::vector<std::string> apt_sources;    // --apt-sources
   std::optional<std::string> bundle;       // --bundle
+  std::optional<std::string> oci;          // --oci
   bool update_lock = false;
   bool verify = false;
   bool unless_built = false;

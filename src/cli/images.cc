@@ -15,9 +15,10 @@
 #include "cli/interrupt.h"
 #include "errors/images.h"
 #include "images/build.h"
-#include "images/bundle.h"
 #include "images/definition.h"
+#include "images/layout.h"
 #include "images/store.h"
+#include "machine/oci/bundle.h"
 
 namespace caisson::cli {
 namespace {
@@ -111,13 +112,34 @@ Result<void> Bundle(const images::Image& image, const ImagesArguments& arguments
     return Fail(errors::kImagesDefinition,
                 "the image has no Python, which is what a bundle runs; leave out --bundle");
   }
-  return images::WriteBundle(image, {.arguments = {program, "-I", "-"}}, *arguments.bundle);
+  return machine::oci::WriteBundle(image, {program, "-I", "-"}, *arguments.bundle);
 }
 
-ExitCode Present(const images::Image& image, const ImagesArguments& arguments, Console& console) {
+// Empty when none is wanted.
+Result<std::optional<images::Layout>> Layout(const images::Image& image,
+                                             const ImagesArguments& arguments,
+                                             const images::BuildOptions& options) {
+  if (!arguments.oci) return std::nullopt;
+  CAISSON_ASSIGN(images::Layout layout, images::WriteLayout(image, {.name = arguments.names.at(0),
+                                                                    .destination = *arguments.oci,
+                                                                    .progress = options.progress,
+                                                                    .stop = options.stop}));
+  return layout;
+}
+
+ExitCode Present(const images::Image& image, const ImagesArguments& arguments,
+                 const images::BuildOptions& options, Console& console) {
   auto bundled = Bundle(image, arguments);
   if (!bundled) return console.Complain(bundled.error());
-  return PrintJson(ToJson(image), console);
+  auto layout = Layout(image, arguments, options);
+  if (!layout) return console.Complain(layout.error());
+  json::Value out = ToJson(image);
+  if (*layout) {
+    out.mutable_object().Set("oci", json::Object{{"path", *arguments.oci},
+                                                 {"image_digest", (*layout)->image_digest},
+                                                 {"layer_digest", (*layout)->layer_digest}});
+  }
+  return PrintJson(out, console);
 }
 
 std::optional<images::Image> FindBuilt(const images::Store& store,
@@ -132,18 +154,19 @@ ExitCode BuildImage(const images::Store& store, const ImagesArguments& arguments
   const Interrupt interrupt(console);
   auto definition = images::LoadDefinition(DefinitionsDirectory(arguments), arguments.names.at(0));
   if (!definition) return console.Complain(definition.error());
-  if (arguments.unless_built) {
-    if (const auto built = FindBuilt(store, *definition))
-      return Present(*built, arguments, console);
-  }
   const images::BuildOptions options = OptionsOf(arguments, console, interrupt.token());
+  if (arguments.unless_built) {
+    if (const auto built = FindBuilt(store, *definition)) {
+      return Present(*built, arguments, options, console);
+    }
+  }
   if (!arguments.verify) {
     auto image = images::Build(store, *definition, options);
-    return image ? Present(*image, arguments, console) : console.Complain(image.error());
+    return image ? Present(*image, arguments, options, console) : console.Complain(image.error());
   }
   auto verified = images::BuildTwice(store, *definition, options);
   if (!verified) return console.Complain(verified.error());
-  const ExitCode printed = Present(verified->image, arguments, console);
+  const ExitCode printed = Present(verified->image, arguments, options, console);
   if (printed != ExitCode::kOk || verified->differences.empty()) return printed;
   return console.Complain(DifferStatus(verified->differences));
 }

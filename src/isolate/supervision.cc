@@ -107,7 +107,9 @@ void Supervision::HandleReport(std::string_view text) {
   if (!settled_ && !ReadScriptReport(text, outcome_)) {
     return End(Fault::kProtocol, "the end of the script was reported in no known form");
   }
-  if (outcome_.fault == Fault::kRaised && outcome_.error_type == "MemoryError") {
+  // Also of the parser, which may want it for a script of many megabytes.
+  if ((outcome_.fault == Fault::kRaised || outcome_.fault == Fault::kSyntax) &&
+      outcome_.error_type == "MemoryError") {
     outcome_.fault = Fault::kMemory;
   }
   ended_ = true;

@@ -71,7 +71,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(result.stdout, "")
 
     def test_of_runtimes_that_are_not_there(self):
-        self.check(6, "block.runtime_unavailable", "--runtime", "oci")
+        self.check(6, "block.runtime_unavailable", "--runtime", "oci", "--container-runtime", "docker", env={"PATH": "/nonexistent"})
         self.check(6, "the runtime native is not available", "--runtime", "native", "--root", "/nowhere")
 
     def test_of_inputs(self):
@@ -87,7 +87,7 @@ class Refusals(unittest.TestCase):
         self.check(2, "PYTHON_SANDBOX_TIMEOUT_MS is not configured (must be a positive integer)",
                    env={"PYTHON_SANDBOX_TIMEOUT_MS": "0"})
         self.check(2, "Invalid PYTHON_SANDBOX_MEMORY value: much", env={"PYTHON_SANDBOX_MEMORY": "much"})
-        self.check(6, "the runtime oci", env={"PYTHON_SANDBOX_MODE": "docker"})
+        self.check(6, "the runtime oci", env={"PYTHON_SANDBOX_MODE": "docker", "PATH": "/nonexistent"})
 
     def test_of_values_out_of_range(self):
         for arguments in (("--timeout", "0"), ("--memory", "1KiB"), ("--output", "1TiB"), ("--pids", "2M"),

@@ -24,19 +24,15 @@ namespace machine_oci = machine::oci;
 using machine_oci::Container;
 using machine_oci::ContainerStart;
 
-constexpr std::size_t kKeptWords = 4096;
+constexpr std::size_t kKeptWords = 1000;
 constexpr std::size_t kMostTrusted = 64u << 20;
 constexpr std::chrono::minutes kTrustedTime{2};
 
 std::unexpected<Status> NotStarted(const Container& container, const std::string& words) {
   const auto& end = container.end();
-  const std::string how = end ? os::ToText(end->status) : "did not end";
-  const std::string who =
-      end && end->started ? "the interpreter of the container " : "the container runtime ";
-  return std::unexpected(Status{errors::kOciFailed,
-                                who + how + " before it could run anything; its last words follow",
-                                {},
-                                words});
+  const std::string how = end ? os::ToText(end->status) : "has not ended";
+  return Fail(errors::kOciFailed, "the container did not start: its runtime or its interpreter " +
+                                      how + (words.empty() ? "" : ", and said: " + words));
 }
 
 // Until the script has been let in, standard error is the container runtime's.

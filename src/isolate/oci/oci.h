@@ -30,7 +30,7 @@ class OciRuntime final : public ScriptRuntime {
   ~OciRuntime() override;
 
   // Has the image's interpreter compile the harness; without it the first job does. Fails with
-  // oci.failed, whose details are the runtime's last words.
+  // oci.failed, which tells the runtime's last words.
   Result<void> Prepare();
   // Fails also with oci.unavailable (a limit that this container runtime cannot count) and
   // jail.unavailable (a wall that does not stand, as seen from inside).

@@ -232,11 +232,15 @@ TEST_F(Engine, RunsWithEveryFlagOfTheContainerMode) {
          {"run", "--rm", "--interactive", "--name=caisson.1-2.x-0", "--network=none",
           "--cap-drop=ALL", "--security-opt=no-new-privileges",
           "--security-opt=seccomp=/run/x/seccomp.json", "--user=1001:1001", "--read-only",
-          "--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384",
           "--log-driver=none", "--pull=never", "--memory=536870912", "--memory-swap=536870912",
           "--cpus=1.000", "--pids-limit=128", "--init", "--entrypoint=python3"}) {
       EXPECT_TRUE(flags.contains(flag)) << NameOf(kind) << " " << flag;
     }
+    EXPECT_TRUE(
+        flags.contains(kind == RuntimeKind::kDocker
+                           ? "--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864,"
+                             "nr_inodes=16384"
+                           : "--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864"));
     for (const char* opening : {"--privileged", "--volume", "-v", "--mount", "--device",
                                 "--cap-add", "--pid=host", "--ipc=host"}) {
       EXPECT_FALSE(flags.contains(opening)) << opening;

@@ -129,6 +129,14 @@ Result<Runtime> ProbeEngine(Runtime runtime) {
                      " on this host; nothing runs without");
 }
 
+std::string TmpOptions(RuntimeKind kind, const ContainerPolicy& policy) {
+  std::string options =
+      fmt::format("/tmp:rw,noexec,nosuid,nodev,mode=1777,size={}", policy.tmp_bytes);
+  // Podman does not know the option; there the limit on memory bounds the number of files.
+  if (kind == RuntimeKind::kDocker) options += fmt::format(",nr_inodes={}", policy.tmp_inodes);
+  return options;
+}
+
 std::string Decimal(double number) { return fmt::format("{:.3f}", number); }
 
 }  // namespace
@@ -187,15 +195,17 @@ std::vector<std::string> EngineCommand(const Runtime& runtime, const ContainerPo
       "--label=caisson.owner=" + run.owner, "--hostname=" + policy.hostname, "--network=none",
       "--ipc=private", "--cgroupns=private", "--cap-drop=ALL", "--security-opt=no-new-privileges",
       "--security-opt=seccomp=" + run.seccomp_file, "--user=" + user + ":" + user, "--read-only",
-      fmt::format("--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,size={},nr_inodes={}",
-                  policy.tmp_bytes, policy.tmp_inodes),
-      "--shm-size=64m", "--workdir=/", "--log-driver=none", "--pull=never", "--memory=" + memory,
-      "--memory-swap=" + memory, "--cpus=" + Decimal(policy.cpus),
-      "--pids-limit=" + std::to_string(policy.pids), "--init",
+      "--tmpfs=" + TmpOptions(runtime.kind, policy), "--shm-size=64m", "--workdir=/",
+      "--log-driver=none", "--pull=never", "--memory=" + memory, "--memory-swap=" + memory,
+      "--cpus=" + Decimal(policy.cpus), "--pids-limit=" + std::to_string(policy.pids), "--init",
       // Below every usual hard limit: a runtime that raises limits may not be allowed to.
       "--ulimit=nofile=1024:1024", "--ulimit=core=0:0"};
   if (runtime.kind == RuntimeKind::kDocker) words.emplace_back("--no-healthcheck");
-  if (runtime.kind == RuntimeKind::kPodman) words.emplace_back("--read-only-tmpfs=false");
+  if (runtime.kind == RuntimeKind::kPodman) {
+    words.emplace_back("--read-only-tmpfs=false");
+    // It raises this one, too. Of all containers of the user together.
+    words.emplace_back("--ulimit=nproc=4096:4096");
+  }
   for (const std::string& variable : policy.environment) words.push_back("--env=" + variable);
   words.push_back("--entrypoint=" + policy.arguments.at(0));
   words.push_back(run.image);
