@@ -27,13 +27,11 @@ std::unexpected<Status> Unreadable(const std::string& path, std::string_view why
                           path, why));
 }
 
-Result<void> CheckPin(const std::string& path, std::string_view bytes, std::string_view sha256) {
-  const std::string actual = Sha256Hex(bytes);
-  if (actual == sha256) return {};
+std::unexpected<Status> NotThePinned(const std::string& path, std::string_view sha256) {
   return Fail(errors::kWasmArtifact,
-              fmt::format("The artifact {} has sha256 {}, its pin says {}; it is not used. Run "
-                          "./dev setup to fetch it again.",
-                          path, actual, sha256));
+              fmt::format("The artifact {} does not have the sha256 of its pin, {}; it is not "
+                          "used. Run ./dev setup to fetch it again.",
+                          path, sha256));
 }
 
 }  // namespace
@@ -43,7 +41,7 @@ Result<std::string> LoadArtifact(const std::string& path, std::string_view sha25
   if (!fd.valid()) return Unreadable(path, os::ErrnoText(errno));
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) return Unreadable(path, bytes.error().message);
-  CAISSON_TRY(CheckPin(path, *bytes, sha256));
+  if (Sha256Hex(*bytes) != sha256) return NotThePinned(path, sha256);
   return bytes;
 }
 
@@ -58,7 +56,8 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256) {
+Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256,
+                               CheckedFiles& checked) {
   const os::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info{};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) return Unreadable(path, os::ErrnoText(errno));
@@ -70,7 +69,8 @@ Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256)
   if (at == MAP_FAILED) return Unreadable(path, os::ErrnoText(errno));
   MappedFile file;
   file.bytes_ = {static_cast<const char*>(at), size};
-  CAISSON_TRY(CheckPin(path, file.bytes_, sha256));
+  CAISSON_ASSIGN(const bool holds, checked.Holds(fd.get(), sha256));
+  if (!holds) return NotThePinned(path, sha256);
   return file;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "wasm/checked_files.h"
 
 namespace caisson::wasm {
 
@@ -22,11 +23,13 @@ class MappedFile {
   std::string_view bytes() const { return bytes_; }
 
  private:
-  friend Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256);
+  friend Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256,
+                                        CheckedFiles& checked);
   std::string_view bytes_;
 };
 
-// The same, for an artifact that is read in place.
-Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256);
+// The same, for an artifact that is read in place; `checked` sees to its sha256.
+Result<MappedFile> MapArtifact(const std::string& path, std::string_view sha256,
+                               CheckedFiles& checked);
 
 }  // namespace caisson::wasm

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "os/syscall_error.h"
+#include "wasm/binary.h"
 
 namespace caisson::wasm {
 
@@ -37,6 +38,21 @@ Result<void> WriteWhole(int fd, std::string_view bytes) {
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return os::SyscallError("write");
     bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Result<void> WriteSparse(int fd, std::string_view bytes, std::uint64_t size) {
+  if (ftruncate(fd, static_cast<off_t>(size)) != 0) return os::SyscallError("ftruncate");
+  for (const Segment& segment : NonZeroSegments(bytes)) {
+    std::string_view rest = segment.bytes;
+    while (!rest.empty()) {
+      const auto at = segment.address + (segment.bytes.size() - rest.size());
+      const ssize_t put = pwrite(fd, rest.data(), rest.size(), static_cast<off_t>(at));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return os::SyscallError("pwrite");
+      rest.remove_prefix(static_cast<std::size_t>(put));
+    }
   }
   return {};
 }

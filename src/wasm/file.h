@@ -16,5 +16,7 @@ inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{512} << 20;
 // Fail with os.syscall. What is no regular file, or larger than `limit`, is not read.
 Result<std::string> ReadWhole(int fd, std::uint64_t limit = kMaxFileBytes);
 Result<void> WriteWhole(int fd, std::string_view bytes);
+// Makes an empty file `size` bytes long that begin with `bytes`; pages of zeros become holes.
+Result<void> WriteSparse(int fd, std::string_view bytes, std::uint64_t size);
 
 }  // namespace caisson::wasm

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a linear memory, kept in an anonymous file that nobody can change any more (all
-// seals), to be mapped copy-on-write by any number of instances. Immutable and thread-safe. Pages
-// of zeros take no memory.
+// The contents of a linear memory, to be mapped copy-on-write by any number of instances: in an
+// anonymous file that nobody can change any more (all seals), or in a file of the cache, which all
+// processes share that map it. Immutable and thread-safe. Pages of zeros take no memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -24,10 +22,8 @@ class MemoryImage {
   // os.syscall.
   static Result<std::shared_ptr<const MemoryImage>> Make(std::string_view bytes,
                                                          std::uint64_t size);
-  // The same, page by page: `fill` calls its argument with (offset, bytes of whole pages).
-  using Put = std::function<Result<void>(std::uint64_t, std::string_view)>;
-  static Result<std::shared_ptr<const MemoryImage>> Fill(
-      std::uint64_t size, const std::function<Result<void>(const Put&)>& fill);
+  // All of a regular file, which is not written to any more. The same fails.
+  static Result<std::shared_ptr<const MemoryImage>> OfFile(os::UniqueFd fd);
 
   ~MemoryImage();
   MemoryImage(const MemoryImage&) = delete;
@@ -38,6 +34,7 @@ class MemoryImage {
   std::string_view bytes() const { return {static_cast<const char*>(view_), size_}; }
 
  private:
+  static Result<std::shared_ptr<const MemoryImage>> Map(os::UniqueFd fd, std::uint64_t size);
   MemoryImage(os::UniqueFd fd, std::uint64_t size, const void* view)
       : fd_(std::move(fd)), size_(size), view_(view) {}
 

@@ -94,19 +94,26 @@ void SlotPool::Recover() {
 Result<void> SlotPool::Prepare(std::size_t count) {
   Recover();
   for (;;) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> usual;
     {
       const std::lock_guard lock(mutex_);
       if (clean_.size() >= count) return {};
-      usual = usual_;
     }
     CAISSON_ASSIGN(std::unique_ptr<MemorySlot> slot, MakeSlot());
-    // Only saves faults: where the kernel cannot, they are taken later.
-    for (const auto& [offset, bytes] : usual) {
-      if (madvise(slot->base_ + offset, bytes, MADV_POPULATE_WRITE) != 0) break;
-    }
+    Populate(*slot);
     const std::lock_guard lock(mutex_);
     clean_.push_back(std::move(slot));
+  }
+}
+
+// Only saves faults: where the kernel cannot, they are taken later.
+void SlotPool::Populate(MemorySlot& slot) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> usual;
+  {
+    const std::lock_guard lock(mutex_);
+    usual = usual_;
+  }
+  for (const auto& [offset, bytes] : usual) {
+    if (madvise(slot.base_ + offset, bytes, MADV_POPULATE_WRITE) != 0) return;
   }
 }
 
@@ -143,6 +150,8 @@ bool SlotPool::Reset(MemorySlot& slot) {
     Learn(*written, slot);
   } else if (madvise(slot.base_, image_->size(), MADV_DONTNEED) != 0) {
     return false;
+  } else {
+    Populate(slot);
   }
   if (options_.verify && std::memcmp(slot.base_, image_->bytes().data(), image_->size()) != 0) {
     std::fputs("caisson: a reset memory differs from its image; this must never happen\n", stderr);

@@ -51,7 +51,7 @@ class MemorySlot {
 
 struct SlotOptions {
   // Beyond so many written pages the slot drops its own copies instead of copying back, so that one
-  // large call does not keep its memory for ever. The next call then pays faults.
+  // large call does not keep its memory for ever.
   std::size_t most_kept_pages = 8192;
   // Compares the whole memory with the image after each reset; a difference is fatal.
   bool verify = false;
@@ -90,6 +90,7 @@ class SlotPool {
   Result<std::unique_ptr<MemorySlot>> MakeSlot();
   // False: the slot cannot be used again.
   bool Reset(MemorySlot& slot);
+  void Populate(MemorySlot& slot);
   void Learn(const std::vector<PageRange>& written, const MemorySlot& slot);
 
   const std::shared_ptr<const MemoryImage> image_;

@@ -154,16 +154,16 @@ bool ModuleCache::HasMapped(const Engine& engine, std::string_view identity) con
   return digest && IsDigest(*digest) && OpenOwned(CodePath(directory_, *digest)).valid();
 }
 
-Result<ModuleHandle> ModuleCache::LoadMapped(const Engine& engine,
-                                             std::string_view identity) const {
+Result<ModuleHandle> ModuleCache::LoadMapped(const Engine& engine, std::string_view identity,
+                                             CheckedFiles& checked) const {
   const std::optional<std::string> digest = ReadOwned(PathFor(engine, identity) + ".ref");
   if (!digest || !IsDigest(*digest)) {
     return NotPrepared("nothing was compiled for this artifact, engine and processor");
   }
   const os::UniqueFd fd = OpenOwned(CodePath(directory_, *digest));
   if (!fd.valid()) return NotPrepared("the file with the code is missing or not ours alone");
-  CAISSON_ASSIGN(const std::string actual, Sha256HexOfFile(fd.get()));
-  if (actual != *digest) return NotPrepared("the file with the code is damaged");
+  CAISSON_ASSIGN(const bool holds, checked.Holds(fd.get(), *digest));
+  if (!holds) return NotPrepared("the file with the code is damaged");
   // By the descriptor: the very file that was checked.
   const std::string path = fmt::format("/proc/self/fd/{}", fd.get());
   wasmtime_module_t* module = nullptr;

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "wasm/cache_directory.h"
+#include "wasm/checked_files.h"
 #include "wasm/engine.h"
 #include "wasm/handles.h"
 
@@ -41,10 +42,11 @@ class ModuleCache {
                             const std::function<Result<ModuleSource>()>& make) const;
 
   // Large modules: compiled beforehand, in some other process, and mapped from the file that holds
-  // the code, so that all processes share one copy. The file's sha256 is checked at each load.
+  // the code, so that all processes share one copy. `checked` sees to the file's sha256.
   //
   // Fails with isolate.not_prepared when there is no good entry, wasm.engine.
-  Result<ModuleHandle> LoadMapped(const Engine& engine, std::string_view identity) const;
+  Result<ModuleHandle> LoadMapped(const Engine& engine, std::string_view identity,
+                                  CheckedFiles& checked) const;
   // Whether LoadMapped has something to load; the bytes are not checked.
   bool HasMapped(const Engine& engine, std::string_view identity) const;
   // Compiles and stores: minutes, gigabytes, all cores. Nothing is to be seen of it until it is

@@ -46,18 +46,32 @@ std::unexpected<Status> CacheFailure(const std::string& directory, std::string_v
                           directory, why));
 }
 
-Result<void> WriteOwned(const std::string& directory, const std::string& path,
-                        std::string_view bytes) {
+namespace {
+
+template <typename Write>
+Result<void> Replace(const std::string& directory, const std::string& path, const Write& write) {
   std::string temporary = path + ".XXXXXX";
   const os::UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return CacheFailure(directory, os::ErrnoText(errno));
-  Result<void> written = WriteWhole(fd.get(), bytes);
+  Result<void> written = write(fd.get());
   if (written && (fchmod(fd.get(), 0600) != 0 || rename(temporary.c_str(), path.c_str()) != 0)) {
     written = os::SyscallError((errno == EISDIR ? "replace the directory " : "replace ") + path);
   }
   if (written) return {};
   unlink(temporary.c_str());
   return CacheFailure(directory, written.error().message);
+}
+
+}  // namespace
+
+Result<void> WriteOwned(const std::string& directory, const std::string& path,
+                        std::string_view bytes) {
+  return Replace(directory, path, [bytes](int fd) { return WriteWhole(fd, bytes); });
+}
+
+Result<void> WriteOwnedSparse(const std::string& directory, const std::string& path,
+                              std::string_view bytes) {
+  return Replace(directory, path, [bytes](int fd) { return WriteSparse(fd, bytes, bytes.size()); });
 }
 
 }  // namespace caisson::wasm

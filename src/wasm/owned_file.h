@@ -22,6 +22,9 @@ std::optional<std::string> ReadOwned(const std::string& path, std::string_view m
 // Mode 0600; nobody sees a part of it. Fails with wasm.cache.
 Result<void> WriteOwned(const std::string& directory, const std::string& path,
                         std::string_view bytes);
+// The same for bytes of which many are zeros.
+Result<void> WriteOwnedSparse(const std::string& directory, const std::string& path,
+                              std::string_view bytes);
 
 // wasm.cache, with why this directory cannot be used.
 std::unexpected<Status> CacheFailure(const std::string& directory, std::string_view why);

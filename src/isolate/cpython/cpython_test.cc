@@ -452,6 +452,31 @@ TEST_F(CPythonWorkerTest, ASlowReceiverBlocksTheGuestAndItsTimeGoesOn) {
   EXPECT_LT(ran.sink.results.size(), 500u);
 }
 
+TEST_F(CPythonWorkerTest, TellsLaterWorkersWhatTheFirstHasChecked) {
+  CPythonOptions options = TestOptions();
+  options.cache_dir = wasm::DefaultCacheDir();
+  WorkerOptions workers;
+  workers.arguments = WordsFromOptions(options);
+  workers.workers = 2;
+  workers.cgroup.memory_bytes = 1536u << 20;
+  std::vector<std::string> words;
+  workers.learn = [&](const json::Value& describe) {
+    for (const json::Value& stamp : describe.Find("checked")->as_array()) {
+      words.push_back(cpython::CheckedWord(stamp.as_string()));
+    }
+    return words;
+  };
+  runtime_ = *ScriptWorkerRuntime::Create(workers);
+  // The second is started while the first is busy.
+  const std::jthread beside(
+      [&] { EXPECT_TRUE(Run(Block("import time\ntime.sleep(3)\ndone(1)")).outcome.ok()); });
+  while (runtime_->Stats().started == 0) std::this_thread::sleep_for(milliseconds(10));
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(Run(Block("done(1)")).sink.results, std::vector<std::string>{"1"});
+  EXPECT_EQ(runtime_->Stats().started, 2u);
+  EXPECT_EQ(words.size(), 5u) << "code, two archives, two images";
+}
+
 TEST_F(CPythonWorkerTest, ServesCodeNodes) {
   ScriptCodeRuntime nodes(*runtime_);
   Job job;

@@ -55,7 +55,8 @@ void ReadAbout(PreparedSet& set) {
 
 class SnapshotExecutor final : public CPythonExecutor {
  public:
-  explicit SnapshotExecutor(const CPythonOptions& options) : options_(options) {}
+  explicit SnapshotExecutor(const CPythonOptions& options)
+      : options_(options), checked_(options.checked) {}
   ~SnapshotExecutor() override { Recover(); }
 
   Result<void> Start();
@@ -85,6 +86,7 @@ class SnapshotExecutor final : public CPythonExecutor {
                               const std::function<bool()>& cancelled);
 
   const CPythonOptions options_;
+  wasm::CheckedFiles checked_;
   wasm::WrittenPages search_ = wasm::WrittenPages::Open();
   std::unique_ptr<wasm::Engine> engine_;
   GuestFiles files_;
@@ -99,10 +101,10 @@ Result<void> SnapshotExecutor::Start() {
       options_.directory.empty() ? DefaultDirectory() : options_.directory;
   const std::string cache_directory =
       options_.cache_dir.empty() ? wasm::DefaultCacheDir() : options_.cache_dir;
-  CAISSON_ASSIGN(files_, MapGuestFiles(directory));
+  CAISSON_ASSIGN(files_, MapGuestFiles(directory, checked_));
   CAISSON_ASSIGN(const wasm::ModuleCache cache, wasm::ModuleCache::Open(cache_directory));
   CAISSON_ASSIGN(engine_, wasm::Engine::CreateMapped({.max_wasm_stack_bytes = kGuestStackBytes}));
-  CAISSON_ASSIGN(wasm::ModuleHandle code, cache.LoadMapped(*engine_, CodeIdentity()));
+  CAISSON_ASSIGN(wasm::ModuleHandle code, cache.LoadMapped(*engine_, CodeIdentity(), checked_));
   CAISSON_ASSIGN(module_, GuestModule::Make(*engine_, std::move(code)));
   const SnapshotStore store(cache_directory, options_.max_snapshot_bytes);
   for (const std::string& known : KnownSets()) {
@@ -116,8 +118,8 @@ Result<void> SnapshotExecutor::Start() {
 }
 
 Result<void> SnapshotExecutor::LoadSet(const std::string& name, const SnapshotStore& store) {
-  CAISSON_ASSIGN(std::optional<Snapshot> snapshot,
-                 store.Load(SnapshotKey(name, options_.tenant), options_.max_snapshot_age));
+  CAISSON_ASSIGN(std::optional<Snapshot> snapshot, store.Load(SnapshotKey(name, options_.tenant),
+                                                              options_.max_snapshot_age, checked_));
   if (!snapshot) return NotPrepared(name);
   auto set = std::make_unique<PreparedSet>();
   set->snapshot = *std::move(snapshot);
@@ -219,7 +221,8 @@ void SnapshotExecutor::Recover() {
   }
   for (Ended& one : ended) {
     one.guest.reset();
-    one.set->pool->Recover();
+    // Where that fails, the next run makes what it needs, or says why it cannot.
+    (void)one.set->pool->Prepare(1);
   }
 }
 
@@ -258,6 +261,9 @@ json::Value SnapshotExecutor::Describe() const {
     sets.push_back(std::move(entry));
   }
   about.Set("sets", std::move(sets));
+  json::Array checked;
+  for (const std::string& stamp : checked_.stamps()) checked.emplace_back(stamp);
+  about.Set("checked", std::move(checked));
   return about;
 }
 

@@ -31,10 +31,12 @@ std::string_view FindGuestSource(std::string_view name) {
   return {};
 }
 
-Result<GuestFiles> MapGuestFiles(const std::string& directory) {
+Result<GuestFiles> MapGuestFiles(const std::string& directory, wasm::CheckedFiles& checked) {
   GuestFiles files;
-  CAISSON_ASSIGN(files.stdlib_, wasm::MapArtifact(directory + "/stdlib.zip", pins::kStdlibSha256));
-  CAISSON_ASSIGN(files.site_, wasm::MapArtifact(directory + "/site.zip", pins::kSiteSha256));
+  CAISSON_ASSIGN(files.stdlib_,
+                 wasm::MapArtifact(directory + "/stdlib.zip", pins::kStdlibSha256, checked));
+  CAISSON_ASSIGN(files.site_,
+                 wasm::MapArtifact(directory + "/site.zip", pins::kSiteSha256, checked));
   CAISSON_ASSIGN(const std::vector<ZipMember> members, ListStoredZip(files.site_.bytes()));
   wasm::FileTree tree({}, kSharedNumbers);
   tree.AddView(kStdlibPath, files.stdlib_.bytes());

@@ -36,14 +36,15 @@ class GuestFiles {
   const wasm::NodePtr& tree() const { return tree_; }
 
  private:
-  friend Result<GuestFiles> MapGuestFiles(const std::string& directory);
+  friend Result<GuestFiles> MapGuestFiles(const std::string& directory,
+                                          wasm::CheckedFiles& checked);
   wasm::MappedFile stdlib_;
   wasm::MappedFile site_;
   wasm::NodePtr tree_;  // of /usr
 };
 
 // From the directory of the artifacts. Fails with wasm.artifact.
-Result<GuestFiles> MapGuestFiles(const std::string& directory);
+Result<GuestFiles> MapGuestFiles(const std::string& directory, wasm::CheckedFiles& checked);
 
 wasm::WasiSystemOptions SystemOptions(std::uint64_t disk_bytes);
 // `files` outlives the system.

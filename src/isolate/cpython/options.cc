@@ -53,6 +53,8 @@ bool Apply(std::string_view name, std::string_view value, CPythonOptions& option
     options.max_snapshot_age = std::chrono::hours(hours);
   } else if (name == "max-snapshot-bytes") {
     return Number(value, options.max_snapshot_bytes);
+  } else if (name == "checked") {
+    options.checked.emplace_back(value);
   } else if (name == "verify") {
     options.verify_resets = value == "1";
   } else {
@@ -83,14 +85,19 @@ const std::vector<std::string>& KnownSets() {
   return sets;
 }
 
+std::string CheckedWord(const std::string& stamp) { return "checked=" + stamp; }
+
 std::vector<std::string> WordsFromOptions(const CPythonOptions& options) {
-  return {"directory=" + options.directory,
-          "cache=" + options.cache_dir,
-          "sets=" + Join(options.sets),
-          "tenant=" + options.tenant,
-          fmt::format("max-age-hours={}", options.max_snapshot_age.count()),
-          fmt::format("max-snapshot-bytes={}", options.max_snapshot_bytes),
-          fmt::format("verify={}", options.verify_resets ? 1 : 0)};
+  std::vector<std::string> words = {
+      "directory=" + options.directory,
+      "cache=" + options.cache_dir,
+      "sets=" + Join(options.sets),
+      "tenant=" + options.tenant,
+      fmt::format("max-age-hours={}", options.max_snapshot_age.count()),
+      fmt::format("max-snapshot-bytes={}", options.max_snapshot_bytes),
+      fmt::format("verify={}", options.verify_resets ? 1 : 0)};
+  for (const std::string& stamp : options.checked) words.push_back(CheckedWord(stamp));
+  return words;
 }
 
 Result<CPythonOptions> OptionsFromWords(const std::vector<std::string>& words) {

@@ -23,6 +23,9 @@ struct CPythonOptions {
   // An older snapshot is made anew, and with it the hash seed.
   std::chrono::hours max_snapshot_age{24 * 30};
   std::uint64_t max_snapshot_bytes = std::uint64_t{2} << 30;  // of all on disk
+  // wasm::CheckedFiles::stamps of a process that has loaded the same: those files are not read
+  // again to compute their digests.
+  std::vector<std::string> checked;
   // Compares each reset memory with its image; for tests, since it costs milliseconds.
   bool verify_resets = false;
 };
@@ -32,6 +35,8 @@ std::string DefaultDirectory();
 // Whether its files are there at all; their bytes are not checked.
 bool HasArtifact(const CPythonOptions& options);
 
+// One word more for a command line that was made before the stamp was known.
+std::string CheckedWord(const std::string& stamp);
 // For a command line: what OptionsFromWords gets back.
 std::vector<std::string> WordsFromOptions(const CPythonOptions& options);
 // Fails with cli.usage.

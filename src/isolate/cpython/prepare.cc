@@ -157,8 +157,8 @@ class Preparation {
     detached_->binary = std::string();
     const std::string directory =
         options_.directory.empty() ? DefaultDirectory() : options_.directory;
-    CAISSON_ASSIGN(files_, MapGuestFiles(directory));
-    CAISSON_ASSIGN(wasm::ModuleHandle code, cache_->LoadMapped(*engine_, CodeIdentity()));
+    CAISSON_ASSIGN(files_, MapGuestFiles(directory, checked_));
+    CAISSON_ASSIGN(wasm::ModuleHandle code, cache_->LoadMapped(*engine_, CodeIdentity(), checked_));
     CAISSON_ASSIGN(module_, GuestModule::Make(*engine_, std::move(code)));
     CAISSON_ASSIGN(first_memory_,
                    wasm::MemoryImage::Make(detached_->memory, detached_->memory_bytes));
@@ -189,6 +189,7 @@ class Preparation {
   std::optional<SnapshotStore> store_;
   std::unique_ptr<wasm::Engine> engine_;
   std::optional<wasm::DetachedModule> detached_;
+  wasm::CheckedFiles checked_;
   GuestFiles files_;
   std::unique_ptr<GuestModule> module_;
   std::shared_ptr<const wasm::MemoryImage> first_memory_;

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolate/cpython/snapshot.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstring>
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "json/reader.h"
 #include "json/writer.h"
-#include "wasm/binary.h"
 #include "wasm/owned_file.h"
 #include "wasm/sha256.h"
 
 namespace caisson::isolate::cpython {
 namespace {
 
-// An entry: magic, sha256 (hex) of all that follows, size of the head (8 hex digits), the head
-// (JSON), then the stretches of the memory that are not zero: address and size (u64 each), bytes.
-constexpr std::string_view kMagic = "caisson-snapshot-1\n";
+// An entry: magic, sha256 (hex) of all that follows, the head (JSON). The memory itself is a sparse
+// file under its own digest.
+constexpr std::string_view kMagic = "caisson-snapshot-2\n";
 constexpr std::size_t kHexDigest = 64;
-constexpr std::size_t kLengthDigits = 8;
 constexpr std::string_view kSuffix = ".snapshot";
-constexpr std::uint64_t kMostMemory = std::uint64_t{2} << 30;
+constexpr std::string_view kImageSuffix = ".image";
+
+std::uint64_t BytesOnDisk(const std::string& path) {
+  struct stat info{};
+  constexpr std::uint64_t kBlock = 512;
+  return stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * kBlock : 0;
+}
 
 std::int64_t SecondsNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -36,47 +38,28 @@ std::int64_t SecondsNow() {
       .count();
 }
 
-void PutU64(std::string& out, std::uint64_t value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-Result<std::string> HeadOf(const Snapshot& snapshot) {
+Result<std::string> EncodeEntry(const Snapshot& snapshot, std::string_view image_digest) {
   json::Object head;
   head.Set("set", snapshot.set);
-  head.Set("memory_bytes", static_cast<std::int64_t>(snapshot.image->size()));
+  head.Set("image", std::string(image_digest));
   head.Set("stack_pointer", std::int64_t{snapshot.stack_pointer});
   head.Set("entry_address", std::int64_t{snapshot.entry_address});
   head.Set("entry_size", std::int64_t{snapshot.entry_size});
   head.Set("about", snapshot.about);
   head.Set("made", snapshot.made);
-  return json::Write(json::Value(std::move(head)));
+  CAISSON_ASSIGN(const std::string text, json::Write(json::Value(std::move(head))));
+  return fmt::format("{}{}{}", kMagic, wasm::Sha256Hex(text), text);
 }
 
-class Mapping {
- public:
-  explicit Mapping(int fd) {
-    struct stat info{};
-    if (fstat(fd, &info) != 0 || info.st_size == 0) return;
-    size_ = static_cast<std::size_t>(info.st_size);
-    at_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at_ == MAP_FAILED) size_ = 0;
-  }
-  ~Mapping() {
-    if (size_ != 0) munmap(at_, size_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  std::string_view bytes() const { return {static_cast<const char*>(at_), size_}; }
+bool IsDigest(std::string_view text) {
+  return text.size() == kHexDigest &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
- private:
-  void* at_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-struct Parts {
+// All of a snapshot but its image.
+struct Entry {
   Snapshot snapshot;
-  std::uint64_t memory_bytes = 0;
-  std::string_view stretches;
+  std::string image_digest;
 };
 
 std::optional<std::int64_t> Integer(const json::Value& head, std::string_view key) {
@@ -85,62 +68,43 @@ std::optional<std::int64_t> Integer(const json::Value& head, std::string_view ke
   return value->as_int();
 }
 
-std::optional<Parts> ReadHead(std::string_view text) {
+std::optional<Entry> DecodeHead(std::string_view text) {
   const auto head = json::Read(text);
   if (!head || !head->is_object()) return std::nullopt;
   const json::Value* set = head->Find("set");
   const json::Value* about = head->Find("about");
-  const auto memory = Integer(*head, "memory_bytes");
+  const json::Value* image = head->Find("image");
   const auto stack = Integer(*head, "stack_pointer");
   const auto entry = Integer(*head, "entry_address");
   const auto size = Integer(*head, "entry_size");
   const auto made = Integer(*head, "made");
-  if (set == nullptr || !set->is_string() || about == nullptr || !about->is_string() || !memory ||
-      !stack || !entry || !size || !made) {
+  if (set == nullptr || !set->is_string() || about == nullptr || !about->is_string() ||
+      image == nullptr || !image->is_string() || !IsDigest(image->as_string()) || !stack ||
+      !entry || !size || !made) {
     return std::nullopt;
   }
-  Parts parts;
-  parts.snapshot.set = set->as_string();
-  parts.snapshot.about = about->as_string();
-  parts.snapshot.stack_pointer = static_cast<std::int32_t>(*stack);
-  parts.snapshot.entry_address = static_cast<std::uint32_t>(*entry);
-  parts.snapshot.entry_size = static_cast<std::uint32_t>(*size);
-  parts.snapshot.made = *made;
-  parts.memory_bytes = static_cast<std::uint64_t>(*memory);
-  return parts;
+  Entry read;
+  read.image_digest = image->as_string();
+  read.snapshot.set = set->as_string();
+  read.snapshot.about = about->as_string();
+  read.snapshot.stack_pointer = static_cast<std::int32_t>(*stack);
+  read.snapshot.entry_address = static_cast<std::uint32_t>(*entry);
+  read.snapshot.entry_size = static_cast<std::uint32_t>(*size);
+  read.snapshot.made = *made;
+  return read;
 }
 
-std::optional<Parts> Split(std::string_view entry) {
-  if (!entry.starts_with(kMagic)) return std::nullopt;
-  entry.remove_prefix(kMagic.size());
-  if (entry.size() < kHexDigest + kLengthDigits) return std::nullopt;
-  const std::string_view body = entry.substr(kHexDigest);
-  if (wasm::Sha256Hex(body) != entry.substr(0, kHexDigest)) return std::nullopt;
-  std::size_t length = 0;
-  std::from_chars(body.data(), body.data() + kLengthDigits, length, 16);
-  if (length > body.size() - kLengthDigits) return std::nullopt;
-  auto parts = ReadHead(body.substr(kLengthDigits, length));
-  if (!parts || parts->memory_bytes > kMostMemory || parts->memory_bytes % 65536 != 0) {
-    return std::nullopt;
-  }
-  parts->stretches = body.substr(kLengthDigits + length);
-  return parts;
+std::optional<Entry> ReadEntry(const std::string& path) {
+  const std::optional<std::string> text = wasm::ReadOwned(path, kMagic);
+  if (!text || text->size() < kMagic.size() + kHexDigest) return std::nullopt;
+  const std::string_view body = std::string_view(*text).substr(kMagic.size());
+  const std::string_view head = body.substr(kHexDigest);
+  if (wasm::Sha256Hex(head) != body.substr(0, kHexDigest)) return std::nullopt;
+  return DecodeHead(head);
 }
 
 bool IsYoung(const Snapshot& snapshot, std::chrono::hours max_age) {
   return SecondsNow() - snapshot.made < std::chrono::seconds(max_age).count();
-}
-
-Result<void> PutStretches(std::string_view stretches, const wasm::MemoryImage::Put& put) {
-  std::array<std::uint64_t, 2> place{};
-  while (stretches.size() >= sizeof place) {
-    std::memcpy(place.data(), stretches.data(), sizeof place);
-    stretches.remove_prefix(sizeof place);
-    const std::string_view bytes = stretches.substr(0, place[1]);
-    CAISSON_TRY(put(place[0], bytes));
-    stretches.remove_prefix(bytes.size());
-  }
-  return {};
 }
 
 }  // namespace
@@ -149,41 +113,34 @@ std::string SnapshotStore::PathFor(std::string_view key) const {
   return fmt::format("{}/{}{}", directory_, key, kSuffix);
 }
 
+std::string SnapshotStore::ImagePath(std::string_view digest) const {
+  return fmt::format("{}/{}{}", directory_, digest, kImageSuffix);
+}
+
 bool SnapshotStore::Has(std::string_view key, std::chrono::hours max_age) const {
-  const os::UniqueFd fd = wasm::OpenOwned(PathFor(key));
-  if (!fd.valid()) return false;
-  const Mapping file(fd.get());
-  const auto parts = Split(file.bytes());
-  return parts && IsYoung(parts->snapshot, max_age);
+  const auto entry = ReadEntry(PathFor(key));
+  return entry && IsYoung(entry->snapshot, max_age) &&
+         wasm::OpenOwned(ImagePath(entry->image_digest)).valid();
 }
 
 Result<std::optional<Snapshot>> SnapshotStore::Load(std::string_view key,
-                                                    std::chrono::hours max_age) const {
-  const os::UniqueFd fd = wasm::OpenOwned(PathFor(key));
-  if (!fd.valid()) return std::optional<Snapshot>();
-  const Mapping file(fd.get());
-  auto parts = Split(file.bytes());
-  if (!parts || !IsYoung(parts->snapshot, max_age)) return std::optional<Snapshot>();
-  CAISSON_ASSIGN(parts->snapshot.image,
-                 wasm::MemoryImage::Fill(parts->memory_bytes, [&](const auto& put) {
-                   return PutStretches(parts->stretches, put);
-                 }));
-  futimens(fd.get(), nullptr);  // used now, for Evict
-  return std::optional(std::move(parts->snapshot));
+                                                    std::chrono::hours max_age,
+                                                    wasm::CheckedFiles& checked) const {
+  auto entry = ReadEntry(PathFor(key));
+  if (!entry || !IsYoung(entry->snapshot, max_age)) return std::optional<Snapshot>();
+  os::UniqueFd image = wasm::OpenOwned(ImagePath(entry->image_digest));
+  if (!image.valid()) return std::optional<Snapshot>();
+  CAISSON_ASSIGN(const bool holds, checked.Holds(image.get(), entry->image_digest));
+  if (!holds) return std::optional<Snapshot>();
+  CAISSON_ASSIGN(entry->snapshot.image, wasm::MemoryImage::OfFile(std::move(image)));
+  utimensat(AT_FDCWD, PathFor(key).c_str(), nullptr, 0);  // used now, for Evict
+  return std::optional(std::move(entry->snapshot));
 }
 
 Result<void> SnapshotStore::Save(std::string_view key, const Snapshot& snapshot) const {
-  CAISSON_ASSIGN(const std::string head, HeadOf(snapshot));
-  std::string body = fmt::format("{:08x}", head.size());
-  body += head;
-  for (const wasm::Segment& segment : wasm::NonZeroSegments(snapshot.image->bytes())) {
-    PutU64(body, segment.address);
-    PutU64(body, segment.bytes.size());
-    body += segment.bytes;
-  }
-  std::string entry(kMagic);
-  entry += wasm::Sha256Hex(body);
-  entry += body;
+  const std::string digest = wasm::Sha256Hex(snapshot.image->bytes());
+  CAISSON_TRY(wasm::WriteOwnedSparse(directory_, ImagePath(digest), snapshot.image->bytes()));
+  CAISSON_ASSIGN(const std::string entry, EncodeEntry(snapshot, digest));
   const std::string path = PathFor(key);
   CAISSON_TRY(wasm::WriteOwned(directory_, path, entry));
   Evict(path);
@@ -191,28 +148,40 @@ Result<void> SnapshotStore::Save(std::string_view key, const Snapshot& snapshot)
 }
 
 void SnapshotStore::Evict(const std::string& kept) const {
-  struct File {
+  struct Kept {
     std::filesystem::file_time_type used;
     std::string path;
-    std::uint64_t bytes;
+    std::string image;
   };
-  std::vector<File> files;
-  std::uint64_t total = 0;
+  std::vector<Kept> entries;
+  std::map<std::string, std::uint64_t> images;  // bytes on disk
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_, error)) {
-    const std::string path = entry.path().string();
+  for (const auto& file : std::filesystem::directory_iterator(directory_, error)) {
+    const std::string path = file.path().string();
+    if (path.ends_with(kImageSuffix)) images.emplace(path, BytesOnDisk(path));
     if (!path.ends_with(kSuffix)) continue;
-    const std::uint64_t bytes = entry.file_size(error);
-    if (error) continue;
+    const auto entry = ReadEntry(path);
+    entries.push_back({file.last_write_time(error), path,
+                       entry ? ImagePath(entry->image_digest) : std::string()});
+  }
+  // Those that were used last first; what comes when all room is taken goes, and so does what
+  // belongs to nothing.
+  std::ranges::sort(entries, [&](const Kept& a, const Kept& b) {
+    return std::pair(a.path == kept, a.used) > std::pair(b.path == kept, b.used);
+  });
+  std::uint64_t total = 0;
+  for (const Kept& entry : entries) {
+    const auto image = images.find(entry.image);
+    const std::uint64_t bytes = image == images.end() ? 0 : image->second;
     total += bytes;
-    files.push_back({entry.last_write_time(error), path, bytes});
+    if (image != images.end() && (total <= max_bytes_ || entry.path == kept)) {
+      images.erase(image);  // stays
+    } else {
+      total -= bytes;
+      std::filesystem::remove(entry.path, error);
+    }
   }
-  std::ranges::sort(files, {}, &File::used);
-  for (const File& file : files) {
-    if (total <= max_bytes_) return;
-    if (file.path == kept) continue;
-    if (std::filesystem::remove(file.path, error)) total -= file.bytes;
-  }
+  for (const auto& [path, bytes] : images) std::filesystem::remove(path, error);
 }
 
 }  // namespace caisson::isolate::cpython

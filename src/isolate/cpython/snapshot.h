@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "wasm/checked_files.h"
 #include "wasm/memory_image.h"
 
 namespace caisson::isolate::cpython {
@@ -25,24 +26,28 @@ struct Snapshot {
   std::int64_t made = 0;  // seconds since 1970
 };
 
-// Snapshots on disk, in a directory that is its owner's alone. An entry is used only when its
-// sha256 holds. Thread-safe; processes may share the directory.
+// Snapshots on disk, in a directory that is its owner's alone: an image, which all processes share
+// that map it, and a small file that says what it is. An image is used only when its sha256 holds.
+// Thread-safe but for `checked`; processes may share the directory.
 class SnapshotStore {
  public:
-  // `directory` has been checked (wasm::ModuleCache::Open). `max_bytes` of all entries together:
+  // `directory` has been checked (wasm::ModuleCache::Open). `max_bytes` of all images together:
   // what was used least recently goes first, never what was just written.
   SnapshotStore(std::string directory, std::uint64_t max_bytes)
       : directory_(std::move(directory)), max_bytes_(max_bytes) {}
 
-  // Empty: there is no good entry, or one older than `max_age`. Fails with os.syscall when there is
-  // no memory for its image.
-  Result<std::optional<Snapshot>> Load(std::string_view key, std::chrono::hours max_age) const;
+  // Empty: there is no good entry, or one older than `max_age`. Fails with os.syscall when its
+  // image cannot be mapped.
+  Result<std::optional<Snapshot>> Load(std::string_view key, std::chrono::hours max_age,
+                                       wasm::CheckedFiles& checked) const;
+  // Whether Load has something to load; the image's bytes are not checked.
   bool Has(std::string_view key, std::chrono::hours max_age) const;
   // Fails with wasm.cache.
   Result<void> Save(std::string_view key, const Snapshot& snapshot) const;
 
  private:
   std::string PathFor(std::string_view key) const;
+  std::string ImagePath(std::string_view digest) const;
   void Evict(const std::string& kept) const;
 
   std::string directory_;

@@ -75,6 +75,11 @@ void ScriptWorkerRuntime::Pool::Keep(const std::stop_token& stop) {
 void ScriptWorkerRuntime::Pool::StartOne(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   auto started = StartWorker(options_, stop_event_);
+  if (started && options_.learn && !std::exchange(learned_, true)) {
+    for (std::string& word : options_.learn(started->describe)) {
+      options_.arguments.push_back(std::move(word));
+    }
+  }
   lock.lock();
   --starting_;
   if (!started) {

@@ -51,7 +51,8 @@ class ScriptWorkerRuntime::Pool {
 
   os::CgroupReaper reaper_;  // declared first: ends after the workers and their groups have gone
   os::UniqueFd stop_event_;  // readable once workers need not start any more
-  const WorkerOptions options_;
+  WorkerOptions options_;    // arguments: the keeper's alone
+  bool learned_ = false;     // the keeper's
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::unique_ptr<WorkerProcess>> idle_;

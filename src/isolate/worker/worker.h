@@ -47,6 +47,9 @@ struct WorkerOptions {
   // Of one worker. The memory must hold an instance at its limit, the engine and a call's texts; a
   // call runs on one thread, and the engine's ticker needs a little beside it.
   os::CgroupLimits cgroup{.memory_bytes = 1u << 30, .cpus = 1.25, .pids = 64};
+  // What workers that start later are told beside their arguments, from what one says of itself
+  // before it has run anything foreign. Only for script workers.
+  std::function<std::vector<std::string>(const json::Value& describe)> learn;
   std::optional<jail::AllowUnjailed> allow_unjailed;  // for --allow-unjailed
   jail::DangerouslyLeaveOut leave_out;                // for tests
 };
