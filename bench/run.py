@@ -37,6 +37,7 @@ BENCHES: dict[str, list[str]] = {
     "peer": ["{python}", "bench/runner_of_peer.py", "{build}/src/isolate/micropython/micropython_bench"],
     "cpython": ["{build}/src/isolate/cpython/cpython_bench"],
     "block": ["{python}", "bench/block.py", "{build}/bin", "cpython"],
+    "oci": ["{build}/src/isolate/oci/oci_bench"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 
