@@ -33,6 +33,7 @@ BENCHES: dict[str, list[str]] = {
     "json": ["{build}/src/json/json_bench"],
     "engine": ["{build}/src/graph/engine_bench"],
     "micropython": ["{build}/src/isolate/micropython/micropython_bench"],
+    "native": ["{build}/src/isolate/native/native_bench"],
     "worker": ["{build}/src/isolate/worker/worker_bench", "60"],
     "peer": ["{python}", "bench/runner_of_peer.py", "{build}/src/isolate/micropython/micropython_bench"],
     "cpython": ["{build}/src/isolate/cpython/cpython_bench"],
@@ -42,11 +43,18 @@ BENCHES: dict[str, list[str]] = {
 }
 
 
+def native_root() -> dict[str, str]:
+    """Where the tests' image is (tests/images/native_root.py), unless another root is named."""
+    store = ROOT / ".deps/images"
+    name = store / "names/python-science"
+    return {"CAISSON_NATIVE_ROOT": str(store / name.read_text().strip() / "root")} if name.is_file() else {}
+
+
 def run(name: str, command: list[str]) -> tuple[str, list[dict]]:
     filled = [part.format(build=BUILD, python=sys.executable) for part in command]
     print(f"+ {' '.join(filled)}", file=sys.stderr, flush=True)
     peers = ROOT / ".venv" / "peers" / "bin" / "python"
-    environment = os.environ | ({"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else {})
+    environment = native_root() | os.environ | ({"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else {})
     result = subprocess.run(filled, cwd=ROOT, capture_output=True, text=True, env=environment)
     sys.stderr.write(result.stderr)
     if result.returncode == 77:
