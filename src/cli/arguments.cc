@@ -575,9 +575,6 @@ std::vector<CommandInfo> DescribeCommands() {
     info.help = command->get_description();
     for (const CLI::Option* option : command->get_options()) DescribeOption(info, *option);
     for (const CLI::App* action : command->get_subcommands({})) DescribeAction(info, *action);
-    for (const CLI::App* nested : command->get_subcommands({})) {
-      info.choices.push_back(nested->get_name());
-    }
   }
   return commands;
 }
