@@ -38,7 +38,23 @@ WARM_UP = {
         "f.groupby('c').a.sum(); f.describe(); f.to_dict('records'); f.merge(f, on='a'); str(f);"
         "f.pivot_table(index='c', values='b'); pd.to_datetime(['2024-01-02']); f.sort_values('b').b.mean()"
     ),
-    "scipy": "import scipy.stats; scipy.stats.ttest_ind([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])",
+    "scipy": (
+        "import scipy.integrate, scipy.interpolate, scipy.linalg, scipy.optimize, scipy.signal, scipy.spatial, scipy.stats;"
+        "scipy.stats.ttest_ind([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])"
+    ),
+    # What these load only when it is asked for takes longer than most scripts do.
+    "statsmodels": "import statsmodels.api, statsmodels.formula.api",
+    "sklearn": (
+        "import sklearn.cluster, sklearn.ensemble, sklearn.linear_model, sklearn.metrics, sklearn.model_selection,"
+        "sklearn.neighbors, sklearn.pipeline, sklearn.preprocessing, sklearn.svm, sklearn.tree;"
+        "sklearn.linear_model.LinearRegression().fit([[1.0], [2.0]], [1.0, 2.0])"
+    ),
+    "pint": "import pint; pint.UnitRegistry().Quantity('3 kg').to('g')",
+    "astropy": "import astropy.constants, astropy.coordinates, astropy.time, astropy.units",
+    "matplotlib": (
+        "import io; import matplotlib.pyplot as plt; plt.figure(); plt.plot([1, 2]); plt.title('a');"
+        "plt.savefig(io.BytesIO()); plt.close('all')"
+    ),
 }
 
 
@@ -72,7 +88,7 @@ def end_if_abandoned(control):
         os._exit(1)
 
 
-def import_set(names, control):
+def import_set(names, warm_up, control):
     """Imports each; gives versions and errors, and never fails as a whole."""
     versions, failed = {}, {}
     for name in names:
@@ -83,7 +99,7 @@ def import_set(names, control):
             versions[name] = version if isinstance(version, str) else ""
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {error}"[:500]
-    for name in versions:
+    for name in versions if warm_up else ():
         try:
             exec(WARM_UP.get(name, ""), {})
         except Exception as error:
@@ -97,7 +113,7 @@ def threads():
 
 def prepare(configuration):
     begin = time.monotonic()
-    versions, failed = import_set(configuration["imports"], configuration["control"])
+    versions, failed = import_set(configuration["imports"], configuration["warm_up"], configuration["control"])
     if threads() != 1:
         # A fork would have its locks and not the threads that hold them.
         raise SystemExit("a library started threads while it was imported; a zygote cannot fork then")

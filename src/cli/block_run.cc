@@ -157,8 +157,10 @@ ExitCode BlockRun(const BlockRunArguments& arguments, Console& console) {
   if (!prepared) return console.Complain(prepared.error());
   // The last to be destroyed: no worker may hear of a signal before we do.
   const Interrupt interrupt(console);
-  const BlockRuntimes::Need need{
-      .wish = prepared->wish, .runs = 1, .memory_bytes = prepared->job.limits.memory_bytes};
+  const BlockRuntimes::Need need{.wish = prepared->wish,
+                                 .runs = 1,
+                                 .memory_bytes = prepared->job.limits.memory_bytes,
+                                 .imports = prepared->job.imports};
   auto runtimes = BlockRuntimes::Open(arguments.runtime, need, console);
   if (!runtimes) return console.Complain(runtimes.error());
   auto chosen = block::ChooseRuntime((*runtimes)->set(), "", prepared->facts);

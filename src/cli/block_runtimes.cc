@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "block/libraries.h"
 #include "block/request.h"
 #include "cli/block_cpython.h"
 #include "cli/block_oci.h"
@@ -27,10 +29,27 @@ std::vector<isolate::native::LibrarySet> NativeSets() {
           {.name = "pandas", .imports = {"numpy", "pandas", "dateutil"}},
           {.name = "science",
            .imports = {"numpy", "pandas", "dateutil", "scipy", "sympy", "statsmodels", "networkx",
-                       "sklearn", "xarray"}},
+                       "sklearn", "xarray", "pint", "cftime"}},
           {.name = "geo",
            .imports = {"numpy", "pandas", "dateutil", "xarray", "shapely", "pyproj", "geopandas",
-                       "rasterio", "rioxarray"}}};
+                       "rasterio", "rioxarray"}},
+          {.name = "all",
+           .imports = {"numpy", "pandas", "dateutil", "scipy", "sympy", "statsmodels", "networkx",
+                       "sklearn", "xarray", "pint", "cftime", "shapely", "pyproj", "geopandas",
+                       "rasterio", "rioxarray", "astropy", "matplotlib"}}};
+}
+
+// Only what the list of libraries has: an interpreter that others are forked from runs no module
+// that a script could have thought of.
+isolate::native::LibrarySet SetOf(const std::vector<std::string>& imports) {
+  isolate::native::LibrarySet set{.name = "script", .imports = {}, .warm_up = false};
+  for (const std::string& name : imports) {
+    const block::ModuleFacts facts = block::FindModule(name);
+    if (facts.kind == block::ModuleKind::kLibrary && facts.IsIn(RuntimeId::kNative)) {
+      set.imports.push_back(name);
+    }
+  }
+  return set;
 }
 
 // A root file system, and what keeps it.
@@ -102,7 +121,7 @@ Result<void> BlockRuntimes::OpenNative(const BlockRuntimeArguments& arguments, c
   isolate::native::NativeOptions options;
   options.root = parts_->root.directory;
   options.tenant = kTenant;
-  options.sets = NativeSets();
+  options.sets = need.imports ? std::vector{SetOf(*need.imports)} : NativeSets();
   options.cpus = need.wish.cpus;
   CAISSON_ASSIGN(parts_->native, isolate::native::NativeRuntime::Create(std::move(options)));
   set_[RuntimeId::kNative].runtime = parts_->native.get();

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "block/runtimes.h"
@@ -23,7 +25,9 @@ class BlockRuntimes {
     RuntimeWish wish;
     std::size_t runs = 1;            // at a time
     std::uint64_t memory_bytes = 0;  // the most that a run may ask for
-    bool all = false;                // others than the wished one may be asked for, too
+    // Of the only script that will run; interpreters then import nothing else.
+    std::optional<std::vector<std::string>> imports;
+    bool all = false;  // others than the wished one may be asked for, too
   };
   // Starts nothing yet. Fails with block.runtime_unavailable when the wish names a runtime that
   // cannot be had. `console` outlives it.

@@ -10,6 +10,8 @@ import time
 from programs import BIN, environment
 
 WAIT = 120  # seconds for an answer
+# A script for each of the interpreters that a service prepares.
+PREPARED = tuple(f"import {module}\ndone(1)" for module in ("json", "pandas", "sklearn", "geopandas", "astropy"))
 FIRST_RUN = 1800  # seconds; the cache of a runtime may have to be filled
 
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from canaries import SECRET, TEXT, Canaries  # noqa: E402
 from process_tree import Peaks, adopt_orphans, descendants, private_bytes, threads  # noqa: E402
 from programs import ROOT  # noqa: E402
-from service import FIRST_RUN, Host, Run  # noqa: E402
+from service import FIRST_RUN, PREPARED, Host, Run  # noqa: E402
 
 CORPORA = ROOT / "tests/corpora"
 SKIP = 77
@@ -64,8 +64,8 @@ class Place:
 
     def warm(self):
         """Every interpreter that runs use exists, and the machine is at rest."""
-        for imports in ("", "import pandas\n", "import sklearn\n", "import geopandas\n"):  # one of each prepared set
-            runs = [self.host.start(imports + BENIGN) for _ in range(2)]
+        for script in PREPARED:
+            runs = [self.host.start(script) for _ in range(2)]
             for run in runs:
                 self.host.wait(run, FIRST_RUN)
         self.threads = max(self._threads_at_rest() for _ in range(3))

@@ -107,6 +107,19 @@ class Native(unittest.TestCase):
         if os.geteuid() == 0:  # else there is no cgroup
             self.assertLess(float(run(spin, env={"PYTHON_SANDBOX_CPUS": "0.05"}).stdout), 0.3)
 
+    def test_interpreters_of_a_service_have_imported_what_scripts_use(self):
+        modules = ["matplotlib.pyplot", "astropy.units", "statsmodels.api", "sklearn.linear_model", "pint", "cftime",
+                   "rioxarray", "geopandas", "scipy.stats", "sympy", "networkx", "xarray"]
+        script = f"import sys\nhad = [name for name in {modules} if name not in sys.modules]\n"
+        with Service("--runtime", "native") as service:
+            service.run("a", script + "".join(f"import {name}\n" for name in modules) + "done(had)")
+            done = next(frame for frame in service.until_end("a") if frame["type"] == "done")
+        self.assertEqual(done["result"], [])
+
+    def test_a_script_cannot_have_a_module_imported_where_others_are_forked_from(self):
+        script = "import sys\nhad = 'antigravity' in sys.modules, 'wave' in sys.modules\nif had[0]: import antigravity\nimport wave\ndone(had)"
+        self.assertEqual(run(script).json(), [False, False])
+
     def test_a_service_that_is_killed_leaves_nothing(self):
         with Service("--runtime", "native") as service:
             service.run("a", "print('at work', flush=True)\nwhile True: pass")

@@ -22,7 +22,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
 from process_tree import adopt_orphans, descendants, private_bytes  # noqa: E402
-from service import FIRST_RUN, Host, Run  # noqa: E402
+from service import FIRST_RUN, PREPARED, Host, Run  # noqa: E402
 
 RUNTIME, SECONDS = sys.argv[2], float(sys.argv[3])
 OPTIONS = sys.argv[4:]
@@ -185,8 +185,9 @@ def main() -> int:
             print(host.messages, end="")
             return SKIP if code == UNAVAILABLE else 1
         load, looks = Load(host), []
+        for script in PREPARED:
+            host.wait(host.start(script), FIRST_RUN)
         for name in KINDS:
-            host.wait(host.start("import pandas\ndone(1)"), FIRST_RUN)
             load.one(name)
         end = time.monotonic() + SECONDS
         while time.monotonic() < end and not load.problems:

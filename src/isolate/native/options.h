@@ -18,6 +18,8 @@ namespace caisson::isolate::native {
 struct LibrarySet {
   std::string name;                  // "pandas"
   std::vector<std::string> imports;  // {"numpy", "pandas"}
+  // Also do work of the usual kind, so that no script pays for what its libraries do once.
+  bool warm_up = true;
 };
 
 // Leave out the guard of runtimes/python, which refuses politely what the boundary refuses anyway.

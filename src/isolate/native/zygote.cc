@@ -48,6 +48,7 @@ Result<std::string> Configuration(const NativeOptions& options, const LibrarySet
   for (const std::string& module : set.imports) imports.push_back(module);
   json::Object configuration;
   configuration.Set("imports", std::move(imports));
+  configuration.Set("warm_up", json::Value(set.warm_up));
   CAISSON_ASSIGN(json::Value policy, Policy(options));
   configuration.Set("policy", std::move(policy));
   configuration.Set("leave_out", json::Value(options.leave_out.walls.bits()));
