@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "errors/body.h"
 #include "json/reader.h"
 
 namespace caisson::cli {
@@ -38,6 +39,9 @@ void Tally::Count(const std::vector<workflow::Diagnostic>& diagnostics) {
   ++files_;
   for (const workflow::Diagnostic& diagnostic : diagnostics) {
     ++(diagnostic.severity == workflow::Severity::kError ? errors_ : warnings_);
+    of_micropython_ += diagnostic.code == errors::kBodyUnsupportedSyntax ||
+                       diagnostic.code == errors::kBodyMissingMethod ||
+                       diagnostic.code == errors::kBodyDiffers;
   }
 }
 
@@ -45,8 +49,14 @@ std::string Tally::ToText() const {
   const auto count = [](std::size_t number, const char* noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
   };
-  return count(files_, "file") + " checked: " + count(errors_, "error") + ", " +
-         count(warnings_, "warning") + "\n";
+  std::string text = count(files_, "file") + " checked: " + count(errors_, "error") + ", " +
+                     count(warnings_, "warning") + "\n";
+  if (of_micropython_ > 0) {
+    text += std::to_string(of_micropython_) +
+            " of them come from MicroPython; code nodes that run in CPython do without: --runtime "
+            "cpython, after `caisson runtimes install cpython`\n";
+  }
+  return text;
 }
 
 }  // namespace caisson::cli

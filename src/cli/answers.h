@@ -26,7 +26,7 @@ class Answers {
   json::Value log_;
 };
 
-// "2 files checked: 1 error, 0 warnings".
+// "2 files checked: 1 error, 0 warnings", and what another runtime of code nodes would do without.
 class Tally {
  public:
   void Count(const std::vector<workflow::Diagnostic>& diagnostics);
@@ -36,6 +36,7 @@ class Tally {
   std::size_t files_ = 0;
   std::size_t errors_ = 0;
   std::size_t warnings_ = 0;
+  std::size_t of_micropython_ = 0;
 };
 
 }  // namespace caisson::cli

@@ -132,8 +132,9 @@ CLI::Option* AddQuantity(CLI::App* app, const char* name, Target& target, Parse 
 }
 
 // One of `choices`. The type name shows them, lower-case words between bars; completions read it.
-void AddChoice(CLI::App* app, const std::string& name, const std::vector<std::string>& choices,
-               const std::function<void(const std::string&)>& take, const char* help) {
+CLI::Option* AddChoice(CLI::App* app, const std::string& name,
+                       const std::vector<std::string>& choices,
+                       const std::function<void(const std::string&)>& take, const char* help) {
   const std::string shown = CLI::detail::join(choices, "|");
   const auto check = [name, choices, shown, take](const std::string& text) {
     if (std::ranges::find(choices, text) == choices.end()) {
@@ -141,7 +142,7 @@ void AddChoice(CLI::App* app, const std::string& name, const std::vector<std::st
     }
     take(text);
   };
-  AddText(app, name, check, help)->type_name(shown);
+  return AddText(app, name, check, help)->type_name(shown);
 }
 
 // One parse: the tree of commands and the structs that it fills.
@@ -221,7 +222,36 @@ class CommandLine {
   static void AddSource(CLI::App* command, SourceArguments& source) {
     AddFormat(command, source);
     AddMode(command, source);
+    AddRuntimes(command, source.runtimes);
     command->add_flag("--strict", source.strict, "Take warnings for errors");
+  }
+
+  static void AddRuntimes(CLI::App* command, workflow::CodeRuntimes& runtimes) {
+    AddChoice(
+        command, "--runtime", {"micropython", "cpython"},
+        [&runtimes](const std::string& name) { runtimes.all = *workflow::FindCodeRuntime(name); },
+        "The Python of code nodes (micropython); cpython once it is installed (caisson runtimes)")
+        ->envname("CAISSON_CODE_RUNTIME");
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--node-runtime",
+            [&runtimes](const std::vector<std::string>& all) {
+              for (const std::string& text : all) AddNodeRuntime(text, runtimes);
+            },
+            "The Python of one code node: NODE=micropython or NODE=cpython; may be repeated")
+        ->type_name("NODE=NAME");
+  }
+
+  static void AddNodeRuntime(const std::string& text, workflow::CodeRuntimes& runtimes) {
+    const std::size_t equals = text.rfind('=');
+    const auto runtime = equals == std::string::npos
+                             ? std::nullopt
+                             : workflow::FindCodeRuntime(std::string_view(text).substr(equals + 1));
+    if (!runtime || equals == 0) {
+      throw CLI::ValidationError("--node-runtime",
+                                 "'" + text + "' is not NODE=micropython or NODE=cpython");
+    }
+    runtimes.nodes[text.substr(0, equals)] = *runtime;
   }
 
   static void AddMode(CLI::App* command, SourceArguments& source) {

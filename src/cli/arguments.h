@@ -24,6 +24,7 @@ struct SourceArguments {
   workflow::DiagnosticFormat format = workflow::DiagnosticFormat::kText;
   std::optional<std::string> mode;  // --mode as written
   bool strict = false;
+  workflow::CodeRuntimes runtimes;  // of the code nodes
 };
 
 struct IsolationArguments {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/cpython_setup.h"
 #include "cli/worker_words.h"
 #include "errors/cli.h"
 
@@ -40,6 +41,19 @@ Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArg
   options.cgroup.memory_bytes = arguments.limits.memory_bytes + kMemoryBeside;
   if (arguments.allow_unjailed) options.allow_unjailed = jail::AllowUnjailed();
   return isolate::WorkerRuntime::Create(std::move(options));
+}
+
+Result<CpythonIsolation> CpythonIsolation::Open(const IsolationArguments& arguments,
+                                                std::stop_token stop) {
+  isolate::WorkerOptions options;
+  options.workers = static_cast<std::size_t>(arguments.workers);
+  if (arguments.allow_unjailed) options.allow_unjailed = jail::AllowUnjailed();
+  CpythonIsolation isolation;
+  CAISSON_ASSIGN(isolation.workers_,
+                 OpenCpythonWorkers(std::move(options), arguments.limits.memory_bytes));
+  isolation.calls_ =
+      std::make_unique<isolate::ScriptCodeRuntime>(*isolation.workers_, std::move(stop));
+  return isolation;
 }
 
 }  // namespace caisson::cli

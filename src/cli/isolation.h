@@ -6,10 +6,13 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
 #include "cli/arguments.h"
+#include "isolate/script_code_runtime.h"
+#include "isolate/worker/script_worker.h"
 #include "isolate/worker/worker.h"
 
 namespace caisson::cli {
@@ -17,7 +20,21 @@ namespace caisson::cli {
 // The path of caisson-isolate. Fails with cli.isolate_missing.
 Result<std::string> FindIsolateProgram();
 
-// Starts no process yet. Fails with cli.isolate_missing when caisson-isolate is not there.
+// MicroPython. Starts no process yet. Fails with cli.isolate_missing when caisson-isolate is not
+// there.
 Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArguments& arguments);
+
+// CPython, likewise; `stop` ends its calls. Fails with wasm.artifact too.
+class CpythonIsolation {
+ public:
+  static Result<CpythonIsolation> Open(const IsolationArguments& arguments, std::stop_token stop);
+  // Starts a worker now. Fails as isolate::ScriptWorkerRuntime::Warm.
+  Result<void> Warm() { return workers_->Warm(); }
+  isolate::Runtime* runtime() { return calls_.get(); }
+
+ private:
+  std::unique_ptr<isolate::ScriptWorkerRuntime> workers_;
+  std::unique_ptr<isolate::ScriptCodeRuntime> calls_;
+};
 
 }  // namespace caisson::cli

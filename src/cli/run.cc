@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <stop_token>
 
 #include "cli/commands.h"
@@ -67,6 +70,7 @@ Result<graph::RunConfig> ReadConfig(const RunArguments& arguments) {
     config.run_id = thread->as_string();
   }
   config.policy = arguments.policy;
+  config.runtimes = arguments.source.runtimes;
   config.limits = arguments.isolation.limits;
   config.timeout = arguments.timeout;
   config.state_bytes = arguments.state_bytes;
@@ -116,29 +120,54 @@ ExitCode PrintOutcome(const graph::RunResult& result, const RunArguments& argume
   return code != ExitCode::kOk ? code : printed;
 }
 
+// The runtimes that the code nodes of a run need, started.
+class CodeRuntimes {
+ public:
+  CodeRuntimes(const graph::Plan& plan, const workflow::CodeRuntimes& chosen) {
+    for (const std::string& id : plan.code_nodes()) needed_.insert(chosen.Of(id));
+  }
+
+  // Now, and not at the first code node: a run that will be refused must not have begun.
+  Result<void> Start(const IsolationArguments& arguments, const std::stop_token& stop) {
+    if (needed_.contains(CodeRuntime::kMicroPython)) {
+      CAISSON_ASSIGN(micropython_, OpenIsolation(arguments));
+      // A call cannot be talked to: its worker has to go.
+      end_calls_.emplace(stop, [this] { micropython_->Shutdown(); });
+      CAISSON_TRY(micropython_->Warm());
+    }
+    if (needed_.contains(CodeRuntime::kCPython)) {
+      CAISSON_ASSIGN(cpython_, CpythonIsolation::Open(arguments, stop));
+      CAISSON_TRY(cpython_->Warm());
+    }
+    return {};
+  }
+
+  isolate::Runtime* micropython() { return micropython_.get(); }
+  isolate::Runtime* cpython() { return cpython_ ? cpython_->runtime() : nullptr; }
+
+ private:
+  using CodeRuntime = workflow::CodeRuntime;
+
+  std::set<CodeRuntime> needed_;
+  std::unique_ptr<isolate::WorkerRuntime> micropython_;
+  std::optional<CpythonIsolation> cpython_;
+  std::optional<std::stop_callback<std::function<void()>>> end_calls_;
+};
+
 Result<graph::RunResult> Execute(const graph::Plan& plan, Preparation preparation,
                                  const RunArguments& arguments, EventStream& events,
                                  Console& console) {
   // The last to be destroyed: no worker may hear of a signal before we do.
   const Interrupt interrupt(console);
-  std::unique_ptr<isolate::WorkerRuntime> runtime;
-  if (plan.has_code_nodes()) {
-    CAISSON_ASSIGN(runtime, OpenIsolation(arguments.isolation));
+  CodeRuntimes runtimes(plan, preparation.config.runtimes);
+  auto started = runtimes.Start(arguments.isolation, interrupt.token());
+  if (interrupt.token().stop_requested()) {
+    return Fail(errors::kGraphCancelled, "the run was cancelled before it began");
   }
-  // A call cannot be talked to: its worker has to go.
-  const std::stop_callback end_calls(interrupt.token(), [&runtime] {
-    if (runtime != nullptr) runtime->Shutdown();
-  });
-  // Now, and not at the first code node: a run that will be refused must not have begun.
-  if (runtime != nullptr) {
-    auto warm = runtime->Warm();
-    if (interrupt.token().stop_requested()) {
-      return Fail(errors::kGraphCancelled, "the run was cancelled before it began");
-    }
-    if (!warm) return Fail(std::move(warm).error());
-  }
+  if (!started) return Fail(std::move(started).error());
   graph::Services services;
-  services.runtime = runtime.get();
+  services.micropython = runtimes.micropython();
+  services.cpython = runtimes.cpython();
   services.credentials = &preparation.credentials;
   if (arguments.events || arguments.events_file) services.events = &events;
   services.log = LogTo(console);

@@ -79,6 +79,7 @@ json::Value RunReport(const graph::RunResult& result) {
                       {"run_id", result.run_id},
                       {"steps", result.steps},
                       {"node_visits", result.node_visits},
+                      {"runtimes", result.runtimes},
                       {"duration_ms", std::round(milliseconds * 1000) / 1000},
                       {"state", result.state},
                       {"error", result.error ? result.error->ToJson() : json::Value()}};

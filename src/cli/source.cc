@@ -38,6 +38,7 @@ void LoadAsWorkflow(LoadedSource& source, const workflow::CompileOptions& option
 workflow::CompileOptions CompileOptionsOf(const SourceArguments& arguments) {
   workflow::CompileOptions options;
   options.strict = arguments.strict;
+  options.runtimes = arguments.runtimes;
   return options;
 }
 

@@ -170,7 +170,7 @@ TEST(Bounds, hold_for_what_the_templates_of_a_node_yield) {
 
   FakeRuntime runtime([](const isolate::Job&) { return Value(json::Object{}); });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   const RunResult code = RunIt(MakeGraph({Code("a", "return {}", "{'v': [" + list + "]}")}),
                                Inputs(kMiB), {}, services);
   ASSERT_TRUE(code.error);

@@ -20,7 +20,7 @@ using isolate::Outcome;
 RunResult RunCode(FakeRuntime::Answer answer, workflow::Node node, std::string inputs = "{}",
                   RunConfig config = {}, Services services = {}) {
   FakeRuntime runtime(std::move(answer));
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   config.run_id = "r";
   return RunIt(MakeGraph({std::move(node)}), std::move(inputs), config, services);
 }
@@ -95,7 +95,7 @@ TEST(CodeNode, tells_every_fault_apart) {
     EXPECT_NE(result.error->message.find(expected.text), std::string::npos)
         << result.error->message;
     EXPECT_EQ(result.error->node_id, "c");
-    const auto counters = metrics.Get("code", "fake");
+    const auto counters = metrics.Get("code", "micropython");
     EXPECT_EQ(counters.invocations, 1u);
     EXPECT_EQ(counters.endings[static_cast<std::size_t>(expected.ending)], 1u);
   }
@@ -124,7 +124,7 @@ TEST(CodeNode, has_its_traceback_mapped_to_the_author_s_lines) {
   graph.spans.bodies = {{12, 8, 17, 0}};
   FakeRuntime runtime(raise);
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   const RunResult result = RunIt(std::move(graph), "{}", {}, services);
   ASSERT_TRUE(result.error);
   EXPECT_EQ(result.error->error_type, "ValueError");
@@ -150,7 +150,7 @@ TEST(CodeNode, is_not_shown_values_that_are_no_json) {
   });
   std::string logged;
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   services.log = [&](nodes::LogLevel, std::string_view text) { logged += text; };
   RunIt(WithNan(), "{}", {}, services);
   EXPECT_EQ(seen.state.Find("node_results"), nullptr);
@@ -163,7 +163,7 @@ TEST(CodeNode, is_not_shown_values_that_are_no_json) {
 TEST(CodeNode, fails_on_values_that_are_no_json_when_the_policy_says_so) {
   FakeRuntime runtime([](const Job&) -> Result<Outcome> { return Value(json::Object()); });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   RunConfig config;
   config.policy = Policy::kRaise;
   const RunResult result = RunIt(WithNan(), "{}", config, services);
@@ -213,7 +213,7 @@ TEST(Parallel, code_nodes_of_one_step_run_at_once) {
     return Value(J("{'v': 1}"));
   });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   auto graph = MakeGraph({Set("s", "{}"), Code("a", "return {}"), Code("b", "return {}"),
                           Code("c", "return {}"), Code("d", "return {}")},
                          {"s>a", "s>b", "s>c", "s>d"});
@@ -228,12 +228,15 @@ TEST(Parallel, max_concurrency_holds) {
     const int now = ++running;
     for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    // Until there are two; then a moment in which a third could come.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (most < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     --running;
     return Value(json::Object());
   });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   RunConfig config;
   config.max_concurrency = 2;
   std::vector<workflow::Node> nodes{Set("s", "{}")};
@@ -251,7 +254,7 @@ TEST(Parallel, the_first_node_by_id_that_failed_is_the_one_reported) {
     return FaultOf(Fault::kRaised, Text(*job.self.Find("m")));
   });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   RunConfig config;
   config.max_concurrency = 1;
   const RunResult result = RunIt(MakeGraph({Set("s", "{}"), Code("b", "return {}", "{'m': 2}"),
@@ -270,7 +273,7 @@ TEST(Parallel, nested_subgraphs_share_the_threads_without_a_deadlock) {
     return Value(J("{'v': 1}"));
   });
   Services services;
-  services.runtime = &runtime;
+  services.micropython = &runtime;
   const auto fan = [](const std::string& prefix, auto make) {
     std::vector<workflow::Node> nodes{Set(prefix + "s", "{}")};
     std::vector<std::string> edges;

@@ -253,7 +253,7 @@ std::expected<json::Value, CodeFailure> RunCode(RunContext& context, const Plann
   auto job = MakeJob(context, node, state);
   if (!job) return OwnFailure(node, std::move(job).error());
   const bool clamped = ClampToDeadline(context, job->limits);
-  auto outcome = context.services.runtime->Call(*job);
+  auto outcome = context.services.Of(context.config.runtimes.Of(node.id))->Call(*job);
   if (!outcome) return OwnFailure(node, std::move(outcome).error());
   if (!outcome->ok()) {
     CodeFailure failure = Explain(context, node, *outcome, job->limits);

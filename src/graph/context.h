@@ -61,7 +61,6 @@ struct RunContext {
   Budget budget;
   IdMaker new_id;
   json::Value guest_config;  // the configurable values that guests may see, an object
-  std::string runtime_name;  // for metrics
   std::function<void(std::string_view)> warn;
   std::atomic<std::uint64_t> visits{0};
 

@@ -36,12 +36,12 @@ bool MayBlock(const nodes::NodeType& type) {
 class GraphBuilder {
  public:
   GraphBuilder(const workflow::Graph& graph, const nodes::Table& table, const PlanOptions& options,
-               std::size_t& node_count, bool& has_code)
+               std::size_t& node_count, std::set<std::string, std::less<>>& code_nodes)
       : source_(graph),
         table_(table),
         options_(options),
         node_count_(node_count),
-        has_code_(has_code) {}
+        code_nodes_(code_nodes) {}
 
   // In the order in which the peer finds fault: nodes, edges, branches, targets of branches.
   Result<std::shared_ptr<const PlannedGraph>> Build(int depth) {
@@ -146,7 +146,7 @@ class GraphBuilder {
       if (value == nullptr) continue;
       node.code.injected.emplace_back(field, Template::Parse(*value, Credentials::kPlainText));
     }
-    has_code_ = true;
+    code_nodes_.insert(node.id);
     return {};
   }
 
@@ -172,7 +172,7 @@ class GraphBuilder {
     node.kind = PlannedNode::Kind::kSubgraph;
     node.type = kSubgraphType;
     node.blocks = true;
-    GraphBuilder builder(*source.graph, table_, options_, node_count_, has_code_);
+    GraphBuilder builder(*source.graph, table_, options_, node_count_, code_nodes_);
     CAISSON_ASSIGN(node.graph, builder.Build(depth + 1));
     return {};
   }
@@ -279,7 +279,7 @@ class GraphBuilder {
   const nodes::Table& table_;
   const PlanOptions& options_;
   std::size_t& node_count_;
-  bool& has_code_;
+  std::set<std::string, std::less<>>& code_nodes_;
   std::shared_ptr<PlannedGraph> planned_ = std::make_shared<PlannedGraph>();
   std::unordered_map<std::string, NodeIndex> ranks_;
 };
@@ -305,7 +305,7 @@ Result<Plan> Plan::Create(std::shared_ptr<const workflow::Graph> graph, const no
                           const PlanOptions& options) {
   CAISSON_TRY(RequireNative(*graph, table));
   Plan plan;
-  GraphBuilder builder(*graph, table, options, plan.node_count_, plan.has_code_nodes_);
+  GraphBuilder builder(*graph, table, options, plan.node_count_, plan.code_nodes_);
   CAISSON_ASSIGN(plan.root_, builder.Build(1));
   plan.source_ = std::move(graph);
   plan.table_ = &table;

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "base/status.h"
 #include "nodes/node.h"
@@ -38,8 +41,8 @@ class Plan {
   const PlannedGraph& root() const { return *root_; }
   const workflow::Graph& source() const { return *source_; }
   const nodes::Table& table() const { return *table_; }
-  // Whether a run needs an isolate::Runtime.
-  bool has_code_nodes() const { return has_code_nodes_; }
+  // The ids of all code nodes, those of subgraphs too; a run of some needs an isolate::Runtime.
+  const std::set<std::string, std::less<>>& code_nodes() const { return code_nodes_; }
   // Nodes of this graph and its subgraphs.
   std::size_t node_count() const { return node_count_; }
 
@@ -47,7 +50,7 @@ class Plan {
   std::shared_ptr<const workflow::Graph> source_;
   std::shared_ptr<const PlannedGraph> root_;
   const nodes::Table* table_ = nullptr;
-  bool has_code_nodes_ = false;
+  std::set<std::string, std::less<>> code_nodes_;
   std::size_t node_count_ = 0;
 };
 

@@ -119,7 +119,7 @@ TEST(Plan, counts_nodes_and_knows_whether_it_needs_a_runtime) {
   const auto plan = MakePlan(MakeGraph({Set("a", "{}"), Sub("s", std::move(inner))}));
   ASSERT_TRUE(plan) << plan.error().message << plan.error().details;
   EXPECT_EQ(plan->node_count(), 3u);
-  EXPECT_TRUE(plan->has_code_nodes());
+  EXPECT_TRUE(!plan->code_nodes().empty());
   const auto result = graph::Run(*plan, json::Object(), {}, {});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, errors::kGraphNoRuntime);

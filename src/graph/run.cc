@@ -60,26 +60,33 @@ Result<void> CheckRange(const std::optional<int>& value, int maximum, std::strin
                                         " must be from 1 to " + std::to_string(maximum));
 }
 
+Result<void> CheckRuntimes(const Plan& plan, const workflow::CodeRuntimes& runtimes,
+                           const Services& services) {
+  for (const auto& [id, runtime] : runtimes.nodes) {
+    if (plan.code_nodes().contains(id)) continue;
+    return Fail(errors::kGraphConfig, "the run configuration: a runtime is chosen for the node '" +
+                                          id + "', but the workflow has no code node of that id");
+  }
+  for (const std::string& id : plan.code_nodes()) {
+    const workflow::CodeRuntime runtime = runtimes.Of(id);
+    if (services.Of(runtime) != nullptr) continue;
+    return Fail(errors::kGraphNoRuntime, "the code node '" + id + "' runs in " +
+                                             std::string(CodeRuntimeName(runtime)) +
+                                             ", but there is no such runtime");
+  }
+  return {};
+}
+
 Result<void> CheckStart(const Plan& plan, const json::Value& inputs, const RunConfig& config,
                         const Services& services) {
   CAISSON_TRY(CheckRange(config.recursion_limit, kMaxRecursionLimit, "recursion_limit"));
   CAISSON_TRY(CheckRange(config.max_concurrency, kMaxConcurrency, "max_concurrency"));
-  if (plan.has_code_nodes() && services.runtime == nullptr) {
-    return Fail(errors::kGraphNoRuntime,
-                "the workflow has code nodes, but there is no runtime to run them");
-  }
+  CAISSON_TRY(CheckRuntimes(plan, config.runtimes, services));
   auto bounds = CheckBounds(inputs);
   if (!bounds) {
     return Fail(bounds.error().code, "the run's inputs: " + bounds.error().message);
   }
   return {};
-}
-
-std::string RuntimeName(const Plan& plan, const Services& services) {
-  if (!plan.has_code_nodes() || services.metrics == nullptr) return "";
-  const json::Value description = services.runtime->Describe();
-  const json::Value* name = description.Find("name");
-  return name != nullptr && name->is_string() ? name->as_string() : "isolate";
 }
 
 // {"status", "steps", "state"} and, when there is one, "error".
@@ -153,8 +160,7 @@ RunContext::RunContext(const Plan& plan, const RunConfig& run_config, const Serv
       pool(static_cast<std::size_t>(run_config.max_concurrency.value_or(kMaxConcurrency))),
       budget(run_config.state_bytes),
       new_id(run_services.new_message_id ? run_services.new_message_id : RandomUuid),
-      guest_config(GuestConfig(run_config, run_id)),
-      runtime_name(RuntimeName(plan, run_services)) {
+      guest_config(GuestConfig(run_config, run_id)) {
   if (services.log) {
     warn = [this](std::string_view message) { Log(nodes::LogLevel::kWarning, message); };
   }
@@ -185,6 +191,9 @@ Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& con
   EmitStart(context, *state.Find(StateField::kInputs));
   RunResult result;
   result.run_id = context.run_id;
+  for (const std::string& id : plan.code_nodes()) {
+    result.runtimes.Set(id, CodeRuntimeName(config.runtimes.Of(id)));
+  }
   auto ran = RunGraph(context, plan.root(), "", state, result.steps, nullptr);
   if (!ran) {
     result.status = ran.error().status;

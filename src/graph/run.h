@@ -24,6 +24,7 @@
 #include "isolate/runtime.h"
 #include "json/value.h"
 #include "nodes/node.h"
+#include "workflow/code_runtime.h"
 
 namespace caisson::graph {
 
@@ -45,6 +46,7 @@ struct RunConfig {
   std::optional<int> max_concurrency;  // 1..32; unset: 32
   // Not part of the peer's configuration:
   Policy policy = Policy::kDrop;
+  workflow::CodeRuntimes runtimes;                   // of the code nodes
   isolate::Limits limits;                            // of each call of a code node
   std::size_t state_bytes = kDefaultStateBytes;      // of the whole state, see graph/budget.h
   std::optional<std::chrono::milliseconds> timeout;  // of the whole run
@@ -59,7 +61,13 @@ Result<RunConfig> ParseRunConfig(const json::Value& config);
 
 // Everything that a run uses of its surroundings; all may be null and must outlive the run.
 struct Services {
-  isolate::Runtime* runtime = nullptr;        // needed when Plan::has_code_nodes()
+  // Each is needed when RunConfig::runtimes chooses it for a code node.
+  isolate::Runtime* micropython = nullptr;
+  isolate::Runtime* cpython = nullptr;
+  isolate::Runtime* Of(workflow::CodeRuntime runtime) const {
+    return runtime == workflow::CodeRuntime::kCPython ? cpython : micropython;
+  }
+
   CredentialResolver* credentials = nullptr;  // needed when a visited node has a placeholder
   EventSink* events = nullptr;
   Metrics* metrics = nullptr;
@@ -96,6 +104,7 @@ struct RunResult {
   int steps = 0;  // super-steps of the root graph that were completed
   std::uint64_t node_visits = 0;
   std::chrono::nanoseconds duration{0};
+  json::Object runtimes;  // code node -> name of the runtime that it has in this run
   bool ok() const { return status == RunStatus::kSucceeded; }
 };
 

@@ -89,8 +89,9 @@ class Visitor {
   }
 
   std::string_view RuntimeName() const {
-    return node_.kind == PlannedNode::Kind::kCode ? std::string_view(context_.runtime_name)
-                                                  : std::string_view("host");
+    return node_.kind == PlannedNode::Kind::kCode
+               ? workflow::CodeRuntimeName(context_.config.runtimes.Of(node_.id))
+               : std::string_view("host");
   }
 
   // Exceptions of the standard library (out of memory) end the node, not the process.

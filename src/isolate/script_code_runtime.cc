@@ -123,7 +123,7 @@ Result<Outcome> ScriptCodeRuntime::Call(const Job& job) {
   script.inputs = std::move(encoded.payload);
   script.limits = LimitsOf(job.limits);
   BodySink sink(job.limits);
-  CAISSON_ASSIGN(ScriptOutcome outcome, scripts_.Run(script, sink, {}));
+  CAISSON_ASSIGN(ScriptOutcome outcome, scripts_.Run(script, sink, stop_));
   return Decode(Encoded(std::move(outcome), std::move(sink)));
 }
 

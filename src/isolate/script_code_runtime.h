@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,12 +18,15 @@ class ScriptCodeRuntime final : public Runtime {
  public:
   // `scripts` outlives this. Limits::heap_bytes and fuel have no meaning for it; cpu time is not
   // limited beside the wall clock.
-  explicit ScriptCodeRuntime(ScriptRuntime& scripts) : scripts_(scripts) {}
+  // A call ends with Fault::kKilled when `stop` asks for it.
+  explicit ScriptCodeRuntime(ScriptRuntime& scripts, std::stop_token stop = {})
+      : scripts_(scripts), stop_(std::move(stop)) {}
   Result<Outcome> Call(const Job& job) override;
   json::Value Describe() const override { return scripts_.Describe(); }
 
  private:
   ScriptRuntime& scripts_;
+  std::stop_token stop_;
 };
 
 // Top-level names that `import` and `from` statements at the start of a line name. Only chooses the

@@ -87,7 +87,8 @@ bool IsDigest(std::string_view text) {
 std::unexpected<Status> NotPrepared(std::string_view why) {
   return Fail(errors::kIsolateNotPrepared,
               fmt::format("The compiled code of this runtime is not in the cache: {}. Prepare the "
-                          "runtime; that takes some minutes, once.",
+                          "runtime (caisson runtimes install cpython); that takes some minutes, "
+                          "once.",
                           why));
 }
 

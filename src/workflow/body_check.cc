@@ -267,7 +267,7 @@ void CheckBody(const python::FunctionDef& run, std::string_view node_id,
   BodyChecker checker(run, node_id, injected);
   std::vector<Diagnostic> found = checker.Errors();
   const bool peer_refuses = !found.empty();
-  if (options.runtime == CompileOptions::Runtime::kMicroPython) {
+  if (options.runtimes.Of(node_id) == CodeRuntime::kMicroPython) {
     CheckCapabilities(run, checker.nodes(), node_id, found);
   }
   WarnOfParameters(run, node_id, found);

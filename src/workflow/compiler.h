@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/value.h"
+#include "workflow/code_runtime.h"
 #include "workflow/diagnostic.h"
 #include "workflow/ir.h"
 
@@ -19,7 +20,7 @@ inline constexpr std::size_t kMaxSourceBytes = 524288;
 struct CompileOptions {
   bool strict = false;              // warnings count as errors
   bool enforce_node_policy = true;  // off only for trusted first-party sources
-  enum class Runtime { kMicroPython, kCPython } runtime = Runtime::kMicroPython;
+  CodeRuntimes runtimes;            // what the bodies are checked for
 };
 
 // The side products of a source that are not part of the IR.

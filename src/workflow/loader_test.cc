@@ -79,7 +79,7 @@ TEST(Loader, CapabilitiesDependOnTheRuntime) {
   document.mutable_object().FindMutable("nodes")->mutable_array().emplace_back(
       json::Object{{"kind", "code"}, {"id", "c"}, {"body", "return {**state}"}});
   EXPECT_EQ(LoadIr(document).graph, nullptr);
-  EXPECT_NE(LoadIr(document, {.runtime = CompileOptions::Runtime::kCPython}).graph, nullptr);
+  EXPECT_NE(LoadIr(document, {.runtimes = {.all = CodeRuntime::kCPython}}).graph, nullptr);
 }
 
 // The IRs of the corpus, written again, give the same graph and the same bytes.

@@ -37,7 +37,8 @@ struct PreparedSet {
 std::unexpected<Status> NotPrepared(const std::string& set) {
   return Fail(errors::kIsolateNotPrepared,
               fmt::format("The prepared interpreter \"{}\" is not in the cache. Prepare the "
-                          "runtime; that takes some seconds per interpreter.",
+                          "runtime (caisson runtimes install cpython); that takes some seconds per "
+                          "interpreter.",
                           set));
 }
 
