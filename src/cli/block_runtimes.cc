@@ -160,7 +160,7 @@ void BlockRuntimes::Warm(const std::stop_token& stop) {
     if (!prepared && !stop.stop_requested()) console_.Warn("cpython: " + prepared.error().message);
   }
   if (MayUse(RuntimeId::kNative) && !stop.stop_requested()) {
-    auto prepared = parts_->native->Prepare();
+    auto prepared = parts_->native->Prepare(stop);
     if (!prepared) console_.Warn("native: " + prepared.error().message);
   }
   if (MayUse(RuntimeId::kOci) && !stop.stop_requested()) {

@@ -69,8 +69,12 @@ Result<std::unique_ptr<NativeRuntime>> NativeRuntime::Create(NativeOptions optio
   return std::unique_ptr<NativeRuntime>(new NativeRuntime(std::move(options)));
 }
 
-Result<void> NativeRuntime::Prepare() {
-  for (const auto& slot : slots_) CAISSON_TRY(Get(*slot));
+Result<void> NativeRuntime::Prepare(const std::stop_token& stop) {
+  for (const auto& slot : slots_) {
+    auto started = Get(*slot, stop);
+    if (stop.stop_requested()) return {};
+    if (!started) return Fail(std::move(started).error());
+  }
   return {};
 }
 
@@ -98,11 +102,11 @@ Result<void> NativeRuntime::StartReaper() const {
   return {};
 }
 
-Result<std::shared_ptr<Nursery>> NativeRuntime::Get(Slot& slot) const {
+Result<std::shared_ptr<Nursery>> NativeRuntime::Get(Slot& slot, const std::stop_token& stop) const {
   const std::lock_guard lock(slot.mutex);
   if (slot.nursery == nullptr || !slot.nursery->zygote().alive()) {
     CAISSON_TRY(StartReaper());
-    CAISSON_ASSIGN(std::unique_ptr<Zygote> zygote, Zygote::Start(options_, slot.set));
+    CAISSON_ASSIGN(std::unique_ptr<Zygote> zygote, Zygote::Start(options_, slot.set, stop));
     slot.nursery = std::make_shared<Nursery>(std::move(zygote), options_);
   }
   return slot.nursery;
@@ -114,7 +118,12 @@ Result<ScriptOutcome> NativeRuntime::Run(const ScriptJob& job, ScriptSink& sink,
   const os::CgroupLimits limits = GroupLimits(job.limits, options_);
   // A spare or a zygote that has died meanwhile has run nothing of the script.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    CAISSON_ASSIGN(const std::shared_ptr<Nursery> nursery, Get(slot));
+    auto got = Get(slot, stop);
+    if (stop.stop_requested()) {
+      return ScriptOutcome{.fault = Fault::kKilled, .message = "the run was cancelled"};
+    }
+    if (!got) return Fail(std::move(got).error());
+    const std::shared_ptr<Nursery> nursery = *std::move(got);
     std::optional<Spare> spare = nursery->Take(limits);
     if (!spare) {
       CAISSON_ASSIGN(spare, MakeSpare(nursery->zygote(), limits));

@@ -23,9 +23,9 @@ class NativeRuntime final : public ScriptRuntime {
   // Starts nothing yet. Fails with isolate.root_unusable when `root` is no root file system.
   static Result<std::unique_ptr<NativeRuntime>> Create(NativeOptions options);
 
-  // Starts the zygotes of all sets, one after another; the first failure is the result. Without it
-  // each starts when the first job needs it.
-  Result<void> Prepare();
+  // Starts the zygotes of all sets, one after another, until `stop` is asked for; the first failure
+  // is the result. Without it each starts when the first job needs it.
+  Result<void> Prepare(const std::stop_token& stop = {});
   // A zygote that died is replaced at the next call; the calls that it had end as kKilled.
   Result<ScriptOutcome> Run(const ScriptJob& job, ScriptSink& sink, std::stop_token stop) override;
   // Sets with what was imported, which walls stand, what calls share.
@@ -44,7 +44,7 @@ class NativeRuntime final : public ScriptRuntime {
 
   explicit NativeRuntime(NativeOptions options);
   Slot& Choose(const std::vector<std::string>& imports) const;
-  Result<std::shared_ptr<Nursery>> Get(Slot& slot) const;
+  Result<std::shared_ptr<Nursery>> Get(Slot& slot, const std::stop_token& stop) const;
   Result<void> StartReaper() const;
 
   NativeOptions options_;

@@ -79,6 +79,23 @@ TEST(NativeOptionsTest, NamesLibrariesThatCannotBeImportedAndGoesOn) {
   EXPECT_EQ(set.Find("interpreter")->Find("failed")->Find("json"), nullptr);
 }
 
+TEST(NativeOptionsTest, PreparingEndsWhenItIsAskedTo) {
+  CAISSON_NEEDS_ROOT();
+  NativeOptions options;
+  options.root = RootForTests();
+  options.sets = {{.name = "large", .imports = {"statsmodels", "sklearn", "matplotlib"}}};
+  auto runtime = NativeRuntime::Create(options);
+  ASSERT_TRUE(runtime);
+  std::stop_source stop;
+  std::jthread stopper([&stop] {
+    std::this_thread::sleep_for(100ms);
+    stop.request_stop();
+  });
+  const auto prepared = (*runtime)->Prepare(stop.get_token());
+  EXPECT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ((*runtime)->ZygotePids().at(0), 0);
+}
+
 TEST(NativeOptionsTest, MissingWallMeansNoInterpreter) {
   CAISSON_NEEDS_ROOT();
   NativeOptions options;

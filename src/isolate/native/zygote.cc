@@ -25,6 +25,7 @@ namespace caisson::isolate::native {
 namespace {
 
 constexpr std::size_t kMaxReadyBytes = 256u << 10;
+constexpr std::int64_t kLookForStopMs = 50;
 constexpr const char* kHome = "run/caisson/";
 
 Result<std::vector<sock_filter>> CallFilter(const NativeOptions& options) {
@@ -91,7 +92,8 @@ Result<os::FdPair> MakeControl() {
 
 }  // namespace
 
-Result<std::unique_ptr<Zygote>> Zygote::Start(const NativeOptions& options, const LibrarySet& set) {
+Result<std::unique_ptr<Zygote>> Zygote::Start(const NativeOptions& options, const LibrarySet& set,
+                                              const std::stop_token& stop) {
   CAISSON_ASSIGN(const jail::Root root, MakeRoot(options, set));
   CAISSON_ASSIGN(const std::vector<sock_filter> filter,
                  os::BuildFilter(jail::ZygoteSyscalls(options.processes), EPERM));
@@ -113,7 +115,7 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(const NativeOptions& options, cons
   CAISSON_ASSIGN(zygote->jailed_, jail::SpawnInRoot(rooted));
   control.second.Reset();
   zygote->control_ = std::move(control.first);
-  CAISSON_TRY(zygote->AwaitReady(options.import_timeout));
+  CAISSON_TRY(zygote->AwaitReady(options.import_timeout, stop));
   return zygote;
 }
 
@@ -132,17 +134,19 @@ std::unexpected<Status> Zygote::NotReady(const std::string& why) const {
   return std::unexpected(std::move(status));
 }
 
-Result<void> Zygote::AwaitReady(std::chrono::milliseconds timeout) {
+Result<void> Zygote::AwaitReady(std::chrono::milliseconds timeout, const std::stop_token& stop) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::string text(kMaxReadyBytes, '\0');
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
-    pollfd event{control_.get(), POLLIN, 0};
-    const int ready = ::poll(&event, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0)
+    if (left.count() <= 0) {
       return NotReady("its imports took longer than " + std::to_string(timeout.count()) + " ms");
+    }
+    if (stop.stop_requested()) return NotReady("it is not wanted any more");
+    pollfd event{control_.get(), POLLIN, 0};
+    const auto slice = std::min<std::int64_t>(left.count(), kLookForStopMs);
+    if (::poll(&event, 1, static_cast<int>(slice)) <= 0) continue;
     const ssize_t n = ::recv(control_.get(), text.data(), text.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ namespace caisson::isolate::native {
 class Zygote {
  public:
   // Blocks until the imports are done. Libraries that cannot be imported are named in ready();
-  // fails with jail.unavailable, or isolate.root_unusable when the interpreter does not start.
-  static Result<std::unique_ptr<Zygote>> Start(const NativeOptions& options, const LibrarySet& set);
+  // fails with jail.unavailable, or isolate.root_unusable when the interpreter does not start or
+  // when asked to stop.
+  static Result<std::unique_ptr<Zygote>> Start(const NativeOptions& options, const LibrarySet& set,
+                                               const std::stop_token& stop);
 
   // Takes ForkRequests.
   int control() const { return control_.get(); }
@@ -38,7 +41,7 @@ class Zygote {
 
  private:
   Zygote() = default;
-  Result<void> AwaitReady(std::chrono::milliseconds timeout);
+  Result<void> AwaitReady(std::chrono::milliseconds timeout, const std::stop_token& stop);
   std::unexpected<Status> NotReady(const std::string& why) const;
 
   std::atomic<bool> given_up_{false};
