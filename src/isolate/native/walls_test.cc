@@ -7,6 +7,7 @@
 #include <sys/shm.h>
 
 #include <fstream>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Case {
   std::string attack;
   double cpus = 1;
 };
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
 WallSet SetOf(const Case& test, bool without) {
   WallSet set;
