@@ -15,6 +15,7 @@ import sys
 
 ENTERED = 17
 FAILED = 18
+SCRIPT_BEGINS = b"\0caisson: the script begins\0\n"  # on standard error, where others have spoken before
 HEAD = struct.Struct("<7Q")  # as src/isolate/oci/container.cc writes it
 CHANNEL = 512  # jail::kFirstHostFd
 
@@ -173,6 +174,7 @@ def main(file):
         caisson_run.guard(caisson_policy.POLICY)
     sink = PumpedChannel(channel, Pump(channel, caisson_run.STDOUT)) if flags & PUMP_STDOUT else channel
     leave = os._exit
+    os.write(2, SCRIPT_BEGINS)
     channel.write(ENTERED, b"")
     caisson_run.run(job, sink)
     # The report was the last word.

@@ -15,6 +15,7 @@ from _thread import allocate_lock
 BLOCK = 0
 STDOUT = 5
 REPORT = 16
+TOO_LARGE = b'{"fault":"memory","type":"MemoryError","message":"the inputs do not fit into the limit on memory"}'
 KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
 
 
@@ -102,7 +103,13 @@ def run(job, channel):
     if entry == BLOCK:
         import caisson_block
 
-        caisson_block.run(caisson_block.Job.from_json(source, inputs, options), channel)
+        try:
+            read = caisson_block.Job.from_json(source, inputs, options)
+        except MemoryError:
+            channel.send("error", TOO_LARGE)
+            channel.send("end", b"{}")
+        else:
+            caisson_block.run(read, channel)
     else:
         import caisson_body
 

@@ -24,6 +24,7 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kReportBytes = 1u << 20;
 // After the first final result the script may end by itself, for what it still prints.
 constexpr milliseconds kGrace{1'000};
+constexpr std::size_t kLargeSource = 1u << 20;
 constexpr std::size_t kChunk = 64u << 10;
 bool CountsAsOutput(std::uint8_t kind) {
   return kind < kReportFrame && kind != static_cast<std::uint8_t>(MessageKind::kStdout);
@@ -65,10 +66,11 @@ int Supervision::Timeout() {
     // Threads may use it up faster than the clock goes.
     left = std::min(left, std::max(rest / 2, milliseconds(2)));
   }
-  return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 60'000));
+  return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, LookEvery().count()));
 }
 
 void Supervision::CheckClocks() {
+  Look();
   const auto now = Clock::now();
   if (settled_ && now >= *settled_ + kGrace) return End(Fault::kNone, {});
   if (now - begin_ >= job_.limits.wall_clock) {
@@ -107,8 +109,9 @@ void Supervision::HandleReport(std::string_view text) {
   if (!settled_ && !ReadScriptReport(text, outcome_)) {
     return End(Fault::kProtocol, "the end of the script was reported in no known form");
   }
-  // Also of the parser, which may want it for a script of many megabytes.
-  if ((outcome_.fault == Fault::kRaised || outcome_.fault == Fault::kSyntax) &&
+  // The parser says so, too, of a short script that is nested too deeply for it.
+  const bool is_large = job_.source.size() > kLargeSource;
+  if ((outcome_.fault == Fault::kRaised || (outcome_.fault == Fault::kSyntax && is_large)) &&
       outcome_.error_type == "MemoryError") {
     outcome_.fault = Fault::kMemory;
   }

@@ -39,6 +39,9 @@ class Supervision {
   virtual bool HandleEvent() = 0;
   // CPU time of the script so far; empty when the process has ended.
   virtual std::optional<std::chrono::nanoseconds> CpuNow() const = 0;
+  // Called at least this often while the script runs, for what no event tells.
+  virtual std::chrono::milliseconds LookEvery() const { return std::chrono::minutes(1); }
+  virtual void Look() {}
   // A frame that is neither a message nor the report. The script's own word by default.
   virtual void HandleOtherFrame(const ChannelFrame& frame);
 

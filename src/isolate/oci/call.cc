@@ -35,20 +35,36 @@ std::unexpected<Status> NotStarted(const Container& container, const std::string
                                       how + (words.empty() ? "" : ", and said: " + words));
 }
 
-// Until the script has been let in, standard error is the container runtime's.
+// Standard error is the container runtime's and the harness's until this, which the harness writes
+// just before it lets the script in (caisson_container.py).
+constexpr std::string_view kScriptBegins{"\0caisson: the script begins\0\n", 29};
+
 class StartingSink final : public ScriptSink {
  public:
   explicit StartingSink(ScriptSink& sink) : sink_(sink) {}
   bool Take(const ScriptMessage& message) override {
-    if (entered || message.kind != MessageKind::kStderr) return sink_.Take(message);
-    words += message.text.substr(0, kKeptWords - std::min(kKeptWords, words.size()));
-    return true;
+    if (begun_ || message.kind != MessageKind::kStderr) return sink_.Take(message);
+    words_ += message.text;
+    const std::size_t mark = words_.find(kScriptBegins);
+    begun_ = mark != std::string::npos;
+    if (!begun_) {
+      if (words_.size() > 2 * kKeptWords) words_.erase(0, words_.size() - kKeptWords);
+      return true;
+    }
+    const std::string rest = words_.substr(mark + kScriptBegins.size());
+    words_.resize(mark);
+    ScriptMessage own = message;
+    own.text = rest;
+    return rest.empty() || sink_.Take(own);
   }
-  bool entered = false;
-  std::string words;
+  std::string LastWords() const {
+    return words_.substr(words_.size() - std::min(kKeptWords, words_.size()));
+  }
 
  private:
   ScriptSink& sink_;
+  bool begun_ = false;
+  std::string words_;
 };
 
 Result<void> DoNotBlock(const os::UniqueFd& fd) {
@@ -82,11 +98,12 @@ Result<Pipes> MakePipes(bool separate_stdout) {
 class Call final : public Supervision {
  public:
   Call(Container container, GuestStreams streams, const ScriptJob& job, StartingSink& sink,
-       bool shows_signals)
+       machine_oci::RuntimeKind kind)
       : Supervision(std::move(streams), job, sink),
         container_(std::move(container)),
         sink_(sink),
-        shows_signals_(shows_signals) {}
+        shows_signals_(kind == machine_oci::RuntimeKind::kRunc),
+        partly_killed_(kind == machine_oci::RuntimeKind::kRunsc) {}
 
   Result<CallResult> Run(const std::stop_token& stop);
 
@@ -94,20 +111,29 @@ class Call final : public Supervision {
   int EventFd() const override { return container_.EventFd(); }
   bool HandleEvent() override { return container_.HandleEvent(); }
   std::optional<std::chrono::nanoseconds> CpuNow() const override { return container_.CpuNow(); }
+  // The kernel may end a part of gVisor and leave the rest waiting for it.
+  std::chrono::milliseconds LookEvery() const override {
+    return std::chrono::milliseconds(partly_killed_ ? 200 : 60'000);
+  }
+  void Look() override {
+    if (partly_killed_ && container_.RanOutOfMemory()) EndByMemory();
+  }
   void HandleOtherFrame(const ChannelFrame& frame) override;
   void Explain();
 
   Container container_;
   StartingSink& sink_;
+  bool entered_ = false;
   bool shows_signals_;
+  bool partly_killed_;
   std::optional<std::string> failure_;
 };
 
 void Call::HandleOtherFrame(const ChannelFrame& frame) {
   // From now on it would be the script's word.
-  if (sink_.entered) return Supervision::HandleOtherFrame(frame);
+  if (entered_) return Supervision::HandleOtherFrame(frame);
   if (frame.kind == kEnteredFrame) {
-    sink_.entered = true;
+    entered_ = true;
     return;
   }
   failure_ = std::string(frame.payload.substr(0, kKeptWords));
@@ -132,7 +158,7 @@ Result<CallResult> Call::Run(const std::stop_token& stop) {
                 "a wall of the container does not stand: " + *failure_ +
                     ". Nothing of the script has run; use another container runtime.");
   }
-  if (!ended() && !sink_.entered) return NotStarted(container_, sink_.words);
+  if (!ended() && !entered_) return NotStarted(container_, sink_.LastWords());
   Explain();
   // The harness has flushed the streams before it reported.
   Drain();
@@ -155,8 +181,7 @@ Result<CallResult> RunCall(machine_oci::State& state, ContainerStart start, std:
   CAISSON_ASSIGN(Container container, Container::Start(state, start));
   for (os::UniqueFd* fd : {&pipes.channel, &pipes.out, &pipes.err}) fd->Reset();
   StartingSink starting(sink);
-  return Call(std::move(container), std::move(pipes.ours), job, starting,
-              start.runtime->kind == machine_oci::RuntimeKind::kRunc)
+  return Call(std::move(container), std::move(pipes.ours), job, starting, start.runtime->kind)
       .Run(stop);
 }
 

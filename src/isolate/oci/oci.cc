@@ -111,7 +111,7 @@ Result<void> OciRuntime::Prepare() {
 
 Result<ScriptOutcome> OciRuntime::Run(const ScriptJob& job, ScriptSink& sink,
                                       std::stop_token stop) {
-  if (job.limits.cpu.count() > 0 && !CountsUsage(options_.runtime.kind)) {
+  if (job.limits.cpu.count() > 0 && !CountsCpu(options_.runtime.kind)) {
     return Fail(errors::kOciUnavailable, "the processor time of a run cannot be counted in " +
                                              std::string(NameOf(options_.runtime.kind)) +
                                              "; leave the limit out, or use runc");

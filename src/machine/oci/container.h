@@ -28,8 +28,8 @@ struct ContainerStart {
 };
 // Whether a descriptor beside the standard ones reaches the container.
 constexpr bool PassesDescriptors(RuntimeKind kind) { return kind == RuntimeKind::kRunc; }
-// Whether its memory and processor time can be read from here.
-constexpr bool CountsUsage(RuntimeKind kind) { return TakesBundles(kind); }
+// Whether its processor time can be read from here while it runs.
+constexpr bool CountsCpu(RuntimeKind kind) { return kind == RuntimeKind::kRunc; }
 
 class Container {
  public:

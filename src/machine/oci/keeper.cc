@@ -234,8 +234,12 @@ void Process::Run() {
   EndContainer();
   const pid_t clear = Execute(plan_.clear, nullptr);
   const std::int64_t until = NowMilliseconds() + kStartMilliseconds;
-  while (clear > 0 && ::waitpid(clear, nullptr, WNOHANG) == 0 && NowMilliseconds() < until)
-    Wait(50);
+  // Whatever else ends is reaped, too: it may be what the command waits for.
+  while (clear > 0 && NowMilliseconds() < until) {
+    const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
+    if (ended == clear || ended < 0) break;
+    if (ended == 0) Wait(50);
+  }
   ::_exit(0);
 }
 

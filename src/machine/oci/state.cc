@@ -63,6 +63,23 @@ std::vector<std::string> NamesIn(const std::string& path) {
   return names;
 }
 
+// By the runtime's own state: runc has a folder for each, runsc a file <name>_sandbox:<name>.state
+// (and others, of which some stay).
+std::vector<std::string> ContainersIn(const std::string& runtime_root) {
+  std::vector<std::string> containers;
+  for (const std::string& entry : NamesIn(runtime_root)) {
+    std::string name = entry;
+    const std::size_t mark = entry.find("_sandbox:");
+    if (mark != std::string::npos && entry.ends_with(".state")) {
+      name = entry.substr(0, mark);
+    } else if (!std::filesystem::is_directory(runtime_root + "/" + entry)) {
+      continue;
+    }
+    if (IsContainerName(name)) containers.push_back(std::move(name));
+  }
+  return containers;
+}
+
 }  // namespace
 
 std::string State::DefaultDirectory() {
@@ -105,7 +122,7 @@ Result<State> State::Open(const std::string& directory, std::string_view kind) {
 }
 
 State::~State() {
-  if (!lock_.valid() || !NamesIn(runtime_root()).empty()) return;
+  if (!lock_.valid() || !ContainersIn(runtime_root()).empty()) return;
   std::error_code error;
   std::filesystem::remove_all(folder_, error);
 }
@@ -122,12 +139,8 @@ std::vector<State::Orphan> State::FindOrphans() const {
     const std::string folder = directory_ + "/" + name;
     os::UniqueFd lock = TryLock(folder + "/lock");
     if (!lock.valid()) continue;
-    Orphan orphan{
-        name, os::ReadSmallFile(folder + "/kind").value_or(""), folder, {}, std::move(lock)};
-    for (std::string& container : NamesIn(folder + "/runtime")) {
-      if (IsContainerName(container)) orphan.containers.push_back(std::move(container));
-    }
-    orphans.push_back(std::move(orphan));
+    orphans.push_back({name, os::ReadSmallFile(folder + "/kind").value_or(""), folder,
+                       ContainersIn(folder + "/runtime"), std::move(lock)});
   }
   return orphans;
 }
