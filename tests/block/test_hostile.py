@@ -67,7 +67,7 @@ class Served(unittest.TestCase):
 
     def refused(self, line: bytes, code: str):
         """A line of its own id that is answered with an error."""
-        run = Run()
+        run = Run("hostile")
         self.host._runs["hostile"] = run
         self.host.service.write(line + b"\n")
         self.host.wait(run)

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -194,7 +195,13 @@ TEST_F(Oci, LeavesNothingBehind) {
 }
 
 // A runtime that is not what it says: it drops a part of the configuration before it runs it.
-class Unfaithful : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+struct Change {
+  const char* name;
+  const char* code;
+};
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
+
+class Unfaithful : public testing::TestWithParam<Change> {};
 
 TEST_P(Unfaithful, IsFoundOutFromInside) {
   CAISSON_NEEDS_CONTAINERS();
@@ -210,7 +217,7 @@ TEST_P(Unfaithful, IsFoundOutFromInside) {
                    "if '--bundle' in sys.argv:\n"
                    "    path = sys.argv[sys.argv.index('--bundle') + 1] + '/config.json'\n"
                    "    config = json.load(open(path))\n    " +
-                       std::string(GetParam().second) +
+                       std::string(GetParam().code) +
                        "\n    json.dump(config, open(path, 'w'))\n"
                        "os.execv('" +
                        real->program + "', sys.argv)\n");
@@ -227,15 +234,15 @@ TEST_P(Unfaithful, IsFoundOutFromInside) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, Unfaithful,
-    testing::Values(std::pair("no_seccomp", "del config['linux']['seccomp']"),
-                    std::pair("writable_root", "config['root']['readonly'] = False"),
-                    std::pair("root_user", "config['process']['user'] = {'uid': 0, 'gid': 0}"),
-                    std::pair("privileges",
-                              "config['process']['noNewPrivileges'] = False; del config['linux']"
-                              "['seccomp']"),
-                    std::pair("capabilities",
-                              "config['process']['capabilities']['bounding'] = ['CAP_NET_RAW']")),
-    [](const auto& test) { return std::string(test.param.first); });
+    testing::Values(Change{"no_seccomp", "del config['linux']['seccomp']"},
+                    Change{"writable_root", "config['root']['readonly'] = False"},
+                    Change{"root_user", "config['process']['user'] = {'uid': 0, 'gid': 0}"},
+                    Change{"privileges",
+                           "config['process']['noNewPrivileges'] = False; del config['linux']"
+                           "['seccomp']"},
+                    Change{"capabilities",
+                           "config['process']['capabilities']['bounding'] = ['CAP_NET_RAW']"}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(OciStart, TellsTheRuntimesLastWords) {
   CAISSON_NEEDS_CONTAINERS();

@@ -7,6 +7,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct Case {
   bool without_filter;       // as one of the others
   std::string attack;        // a body that says {"escaped": true} when it got through
 };
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
 constexpr const char* kTry =
     "    def works(call):\n"
