@@ -2,9 +2,12 @@
 """Code nodes in MicroPython and in CPython: the same results, each node where it was told to be."""
 
 import json
+import signal
+import subprocess
+import time
 import unittest
 
-from programs import ROOT, caisson, code_workflow, main
+from programs import BIN, ROOT, caisson, code_workflow, environment, main
 
 FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/workflow.py"))
 # MicroPython knows UTF-8 only.
@@ -82,6 +85,21 @@ class CodeRuntimes(unittest.TestCase):
             result = caisson("run", "-", "-q", "--runtime", "cpython", "--call-timeout", "2s", "--output", "4KiB",
                              stdin=code_workflow(body))
             self.assertIn(f"error[{code}]: node 'work'", result.stderr)
+
+    def test_a_signal_ends_a_call_in_cpython(self):
+        command = [str(BIN / "caisson"), "run", "-", "-q", "--report", "--events", "--runtime", "cpython"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=environment()) as process:
+            process.stdin.write(code_workflow("while True: pass").encode())
+            process.stdin.close()
+            while b"node_started" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+            self.assertEqual(json.loads(process.stdout.read())["status"], "cancelled")
+            self.assertEqual(process.wait(30), 4)
+            self.assertLess(time.monotonic() - begin, 5)
 
     def test_a_node_that_is_not_there_is_refused(self):
         result = caisson("run", "-", "--node-runtime", "none=cpython", stdin=TWO_NODES)
