@@ -378,8 +378,12 @@ pid_t AbandonARun(const StateFolder& folder, bool with_keeper) {
   char byte = 0;
   EXPECT_EQ(::read(ends->first.get(), &byte, 1), 1);
   pid_t first = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
-    if (entry.path().filename() == "pid") std::ifstream(entry.path()) >> first;
+  // The runtime writes it when the script runs already.
+  for (int attempt = 0; attempt < 500 && first == 0; ++attempt) {
+    std::this_thread::sleep_for(10ms);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+      if (entry.path().filename() == "pid") std::ifstream(entry.path()) >> first;
+    }
   }
   EXPECT_GT(first, 0);
   const auto parent = os::ReadSmallFile("/proc/" + std::to_string(first) + "/stat");
@@ -427,6 +431,15 @@ TEST(OciOrphans, AreReapedAtTheNextStart) {
   EXPECT_TRUE(EndsWithin(first, 10s));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1)
       << "only what is ours";
+}
+
+TEST(OciOrphans, AHalfRemovedFolderGoes) {
+  CAISSON_NEEDS_CONTAINERS();
+  const StateFolder folder;
+  std::filesystem::create_directories(folder.path() + "/caisson.1-2-3.0123/runtime");
+  const auto runtime = MakeOci(folder);
+  ASSERT_NE(runtime, nullptr);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/caisson.1-2-3.0123"));
 }
 
 TEST(OciOrphans, TheLivingAreLeftAlone) {

@@ -195,6 +195,11 @@ std::vector<std::string> ReapOrphans(const State& state, const Runtime& runtime)
   std::vector<std::string> removed;
   for (State::Orphan& orphan : state.FindOrphans()) {
     const auto kind = FindRuntimeKind(orphan.kind);
+    // Without a kind it was killed while it removed its folder.
+    if (orphan.containers.empty() && (!kind || TakesBundles(*kind))) {
+      State::Forget(orphan);
+      continue;
+    }
     const std::string program = kind ? ProgramOf(orphan.kind, runtime) : "";
     if (program.empty()) continue;
     const Runtime maker{.kind = *kind, .program = program, .version = {}};

@@ -107,7 +107,9 @@ void Process::PlaceDescriptors() const {
 // The container's ends must be the only ones.
 void Process::LetGoOfDescriptors() const {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3; ++fd) ::dup2(nothing, fd);
+  for (int fd = 0; fd < 3; ++fd) {
+    if (nothing < 0 || ::dup2(nothing, fd) < 0) ::close(fd);
+  }
   ::close(3);
   if (nothing > 3 && nothing != kControl && nothing != kSignals) ::close(nothing);
 }
@@ -245,6 +247,7 @@ void Process::Run() {
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -69,10 +69,11 @@ std::vector<std::string> ContainersIn(const std::string& runtime_root) {
   std::vector<std::string> containers;
   for (const std::string& entry : NamesIn(runtime_root)) {
     std::string name = entry;
+    std::error_code error;
     const std::size_t mark = entry.find("_sandbox:");
     if (mark != std::string::npos && entry.ends_with(".state")) {
       name = entry.substr(0, mark);
-    } else if (!std::filesystem::is_directory(runtime_root + "/" + entry)) {
+    } else if (!std::filesystem::is_directory(std::filesystem::path(runtime_root) / entry, error)) {
       continue;
     }
     if (IsContainerName(name)) containers.push_back(std::move(name));
