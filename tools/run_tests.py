@@ -68,6 +68,7 @@ def ctest(preset: str, tally: Tally, *arguments: str, env: dict | None = None) -
                 tally.add(f"{preset}: {case.get('name')}", status == "run")
 
 
+SYMBOLIZER = "/usr/bin/llvm-symbolizer-19"
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "allow_user_segv_handler=1:detect_leaks=1:abort_on_error=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -98,7 +99,9 @@ def sanitized(tally: Tally, full: bool) -> None:
 
 def threads(tally: Tally, _full: bool) -> None:
     if build("tsan", tally):
-        ctest("tsan", tally, "-L", "unit", env={"TSAN_OPTIONS": "halt_on_error=1"})
+        # Wasmtime leaves the handler of a trap for good, so it may allocate in it.
+        options = f"halt_on_error=1:report_signal_unsafe=0:suppressions={ROOT}/tools/tsan.supp"
+        ctest("tsan", tally, "-L", "unit", env={"TSAN_OPTIONS": f"{options}:external_symbolizer_path={SYMBOLIZER}"})
 
 
 def benches(tally: Tally, _full: bool) -> None:

@@ -23,7 +23,7 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
                 libseccomp-dev libssl-dev libutf8proc-dev unicode-data)
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux
                mmdebstrap runc)
-full_packages=(erofs-utils)
+full_packages=(erofs-utils llvm-19)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
 [ "$tier" = full ] && packages+=("${full_packages[@]}")

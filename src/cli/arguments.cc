@@ -291,6 +291,17 @@ class CommandLine {
                         " bytes and 2MiB beside it; give more memory, or a smaller --heap");
   }
 
+  static void CheckForRuntimes(const CLI::App* command, const workflow::CodeRuntimes& runtimes) {
+    if (runtimes.Uses(workflow::CodeRuntime::kMicroPython)) return;
+    for (const char* name : {"--heap", "--fuel"}) {
+      if (command->get_option(name)->count() == 0) continue;
+      throw CLI::ValidationError(
+          name,
+          "only limits MicroPython, and all code nodes run in CPython; limit "
+          "them by --memory and --call-timeout");
+    }
+  }
+
   void AddCheck() {
     CLI::App* command =
         Subcommand("check", "Report every mistake in workflow files or IRs", kCheckFooter);
@@ -335,8 +346,9 @@ class CommandLine {
                 "All that the run may hold (256MiB), shared parts counted each time", "SIZE");
     AddIsolation(command, run_.isolation);
     AddSource(command, run_.source);
-    command->final_callback([this] {
+    command->final_callback([this, command] {
       CheckTogether(run_.isolation.limits);
+      CheckForRuntimes(command, run_.source.runtimes);
       chosen_ = &run_;
     });
   }

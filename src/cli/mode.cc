@@ -32,6 +32,12 @@ Result<ModeChoice> Understand(const std::string& origin, std::string_view text) 
   return Fail(errors::kCliUsage, origin + " must be 'restricted' or 'unrestricted'.");
 }
 
+std::string_view SandboxesOf(const workflow::CodeRuntimes& runtimes) {
+  if (!runtimes.Uses(workflow::CodeRuntime::kCPython)) return "MicroPython-WASM sandbox";
+  if (!runtimes.Uses(workflow::CodeRuntime::kMicroPython)) return "CPython-WASM sandbox";
+  return "MicroPython-WASM and CPython-WASM sandboxes";
+}
+
 }  // namespace
 
 Result<ModeChoice> ChooseMode(const std::optional<std::string>& option,
@@ -43,14 +49,13 @@ Result<ModeChoice> ChooseMode(const std::optional<std::string>& option,
   return ModeChoice{};
 }
 
-std::string_view StartupLine(const ModeChoice& choice) {
-  if (choice.was_set) {
-    return "Workflow definition mode: restricted — uploads compile to a frozen IR and CodeNode "
-           "bodies run in the MicroPython-WASM sandbox";
-  }
+std::string StartupLine(const ModeChoice& choice, const workflow::CodeRuntimes& runtimes) {
+  const std::string compiled =
+      "compile to a frozen IR and CodeNode bodies run in the " + std::string(SandboxesOf(runtimes));
+  if (choice.was_set) return "Workflow definition mode: restricted — uploads " + compiled;
   return "Workflow definition mode is not set and behaves as restricted (unrestricted does not "
-         "exist yet): files compile to a frozen IR and CodeNode bodies run in the "
-         "MicroPython-WASM sandbox; --mode restricted says so by name";
+         "exist yet): files " +
+         compiled + "; --mode restricted says so by name";
 }
 
 }  // namespace caisson::cli

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "workflow/code_runtime.h"
 
 namespace caisson::cli {
 
@@ -27,6 +28,6 @@ Result<ModeChoice> ChooseMode(const std::optional<std::string>& option,
                               const Environment& environment);
 
 // What a run says about it at its start.
-std::string_view StartupLine(const ModeChoice& choice);
+std::string StartupLine(const ModeChoice& choice, const workflow::CodeRuntimes& runtimes);
 
 }  // namespace caisson::cli

@@ -23,7 +23,7 @@ TEST(Mode, UnsetBehavesAsRestrictedAndSaysSo) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->mode, Mode::kRestricted);
   EXPECT_FALSE(choice->was_set);
-  EXPECT_NE(StartupLine(*choice).find("not set"), std::string_view::npos);
+  EXPECT_NE(StartupLine(*choice, {}).find("not set"), std::string_view::npos);
 }
 
 TEST(Mode, RestrictedIsTrimmedAndCaseDoesNotMatter) {

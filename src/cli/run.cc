@@ -181,7 +181,7 @@ ExitCode RunWorkflow(const RunArguments& arguments, Console& console) {
   console.set_quiet(arguments.quiet);
   auto mode = ChooseMode(arguments.source.mode, [](const char* name) { return std::getenv(name); });
   if (!mode) return console.Complain(mode.error());
-  console.Info(StartupLine(*mode));
+  console.Info(StartupLine(*mode, arguments.source.runtimes));
 
   auto source = OpenSource(arguments.source, console);
   if (!source) return source.error();

@@ -299,10 +299,14 @@ TEST(Cancel, wakes_a_delay) {
   std::stop_source source;
   Services services;
   services.stop = source.get_token();
-  std::jthread canceller([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    source.request_stop();
-  });
+  struct Canceller final : EventSink {
+    explicit Canceller(std::stop_source& to_stop) : source(to_stop) {}
+    void OnEvent(const Event& event) override {
+      if (event.kind == EventKind::kNodeStarted) source.request_stop();
+    }
+    std::stop_source& source;
+  } canceller(source);
+  services.events = &canceller;
   const RunResult result = RunIt(
       MakeGraph({Native("d", "DelayNode", "{'duration_seconds': 600}"), Set("b", "{}")}, {"d>b"}),
       "{}", {}, services);

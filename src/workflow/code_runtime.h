@@ -22,6 +22,8 @@ struct CodeRuntimes {
   std::map<std::string, CodeRuntime, std::less<>> nodes;  // by id, in whichever graph
 
   CodeRuntime Of(std::string_view node_id) const;
+  // Whether some node may have it.
+  bool Uses(CodeRuntime runtime) const;
 };
 
 }  // namespace caisson::workflow

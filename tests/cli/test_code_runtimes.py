@@ -101,6 +101,15 @@ class CodeRuntimes(unittest.TestCase):
             self.assertEqual(process.wait(30), 4)
             self.assertLess(time.monotonic() - begin, 5)
 
+    def test_limits_that_cpython_does_not_have_are_refused(self):
+        for option in ("--heap=1MiB", "--fuel=5M"):
+            result = caisson("run", "-", "--runtime", "cpython", option, stdin=TWO_NODES)
+            self.assertEqual(result.code, 2)
+            self.assertIn("only limits MicroPython", result.stderr)
+            result = caisson("run", "-", "--node-runtime", "one=cpython", option, stdin=TWO_NODES)
+            self.assertEqual(result.code, 0, result.stderr)
+            self.assertIn("MicroPython-WASM and CPython-WASM sandboxes", result.stderr)
+
     def test_a_node_that_is_not_there_is_refused(self):
         result = caisson("run", "-", "--node-runtime", "none=cpython", stdin=TWO_NODES)
         self.assertNotEqual(result.code, 0)
