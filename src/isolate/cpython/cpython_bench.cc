@@ -83,9 +83,27 @@ class Ignore final : public ScriptSink {
 
 using RunOnce = std::function<Result<ScriptOutcome>(const ScriptJob&)>;
 
+struct Target {
+  std::string_view name;
+  double bound;
+  bool is_least = false;
+};
+constexpr Target kTargets[] = {
+    {"worker.empty.p50", 0.6},    {"worker.node.p50", 1.5},
+    {"worker.pandas.p50", 4},     {"worker.pandas.p99", 10},
+    {"worker.groupby.p50", 10},   {"never_used.pandas.p50", 15},
+    {"private_memory.pandas", 6}, {"workers.pandas.throughput", 350, true}};
+
 void Print(const std::string& name, double value, const char* unit) {
-  std::printf("{\"bench\":\"cpython.%s\",\"value\":%.3f,\"unit\":\"%s\"}\n", name.c_str(), value,
-              unit);
+  std::string goal;
+  for (const Target& target : kTargets) {
+    if (target.name != name) continue;
+    const bool ok = target.is_least ? value >= target.bound : value <= target.bound;
+    goal = fmt::format(R"(,"target":"{} {} {}","ok":{})",
+                       target.is_least ? ">=" : "<=", target.bound, unit, ok);
+  }
+  fmt::print(R"({{"what":"cpython.{}","value":{:.3f},"unit":"{}"{}}}{})", name, value, unit, goal,
+             "\n");
 }
 
 bool Measure(
