@@ -115,6 +115,7 @@ void Supervision::HandleReport(std::string_view text) {
       outcome_.error_type == "MemoryError") {
     outcome_.fault = Fault::kMemory;
   }
+  reported_ = true;
   ended_ = true;
 }
 

@@ -57,6 +57,8 @@ class Supervision {
   void Drain();
 
   bool ended() const { return ended_; }
+  // By a report; the process is about to end by itself.
+  bool reported() const { return reported_; }
   // As last seen.
   std::chrono::nanoseconds cpu_used() const { return cpu_used_; }
   ScriptOutcome& outcome() { return outcome_; }
@@ -93,6 +95,7 @@ class Supervision {
   Stream err_{};
   std::uint64_t messages_ = 0;
   bool ended_ = false;
+  bool reported_ = false;
   ScriptOutcome outcome_;
 };
 

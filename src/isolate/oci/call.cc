@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -95,6 +96,11 @@ Result<Pipes> MakePipes(bool separate_stdout) {
   return pipes;
 }
 
+using Clock = std::chrono::steady_clock;
+
+// A script that has reported.
+constexpr std::chrono::seconds kEndsWithin{1};
+
 class Call final : public Supervision {
  public:
   Call(Container container, GuestStreams streams, const ScriptJob& job, StartingSink& sink,
@@ -119,6 +125,7 @@ class Call final : public Supervision {
     if (partly_killed_ && container_.RanOutOfMemory()) EndByMemory();
   }
   void HandleOtherFrame(const ChannelFrame& frame) override;
+  void AwaitEnd();
   void Explain();
 
   Container container_;
@@ -138,6 +145,17 @@ void Call::HandleOtherFrame(const ChannelFrame& frame) {
   }
   failure_ = std::string(frame.payload.substr(0, kKeptWords));
   End(Fault::kKilled, *failure_);
+}
+
+// Only its end tells what a short script used, and when an engine has passed on all that was said.
+void Call::AwaitEnd() {
+  const auto until = Clock::now() + kEndsWithin;
+  bool goes_on = !container_.end();
+  while (goes_on && Clock::now() < until) {
+    pollfd event{container_.EventFd(), POLLIN, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (::poll(&event, 1, static_cast<int>(left.count())) > 0) goes_on = container_.HandleEvent();
+  }
 }
 
 void Call::Explain() {
@@ -160,9 +178,10 @@ Result<CallResult> Call::Run(const std::stop_token& stop) {
   }
   if (!ended() && !entered_) return NotStarted(container_, sink_.LastWords());
   Explain();
+  outcome().usage.wall = Clock::now() - begin();
+  if (reported()) AwaitEnd();
   // The harness has flushed the streams before it reported.
   Drain();
-  outcome().usage.wall = std::chrono::steady_clock::now() - begin();
   outcome().usage.memory_bytes = container_.PeakMemory();
   outcome().cpu =
       container_.end() ? container_.end()->cpu : container_.CpuNow().value_or(cpu_used());
