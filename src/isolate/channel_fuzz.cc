@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "isolate/native/channel.h"
+#include "isolate/channel.h"
 
-namespace caisson::isolate::native {
+namespace caisson::isolate {
 namespace {
 
 constexpr std::uint64_t kMaxPayload = 1000;
@@ -44,10 +44,10 @@ Seen ReadInPieces(std::string_view bytes, std::size_t piece) {
 }
 
 }  // namespace
-}  // namespace caisson::isolate::native
+}  // namespace caisson::isolate
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace caisson::isolate::native;
+  using namespace caisson::isolate;
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   Require(ReadInPieces(bytes, bytes.size() + 1) == ReadInPieces(bytes, 1 + data[0] % 64));
