@@ -150,9 +150,12 @@ Result<CachedModule> ModuleCache::Load(const Engine& engine, std::string_view id
   return CachedModule{std::move(module), std::move(source.note), true};
 }
 
-bool ModuleCache::HasMapped(const Engine& engine, std::string_view identity) const {
+bool ModuleCache::HasMapped(const Engine& engine, std::string_view identity,
+                            CheckedFiles& checked) const {
   const std::optional<std::string> digest = ReadOwned(PathFor(engine, identity) + ".ref");
-  return digest && IsDigest(*digest) && OpenOwned(CodePath(directory_, *digest)).valid();
+  if (!digest || !IsDigest(*digest)) return false;
+  const os::UniqueFd fd = OpenOwned(CodePath(directory_, *digest));
+  return fd.valid() && checked.Holds(fd.get(), *digest).value_or(false);
 }
 
 Result<ModuleHandle> ModuleCache::LoadMapped(const Engine& engine, std::string_view identity,

@@ -47,8 +47,8 @@ class ModuleCache {
   // Fails with isolate.not_prepared when there is no good entry, wasm.engine.
   Result<ModuleHandle> LoadMapped(const Engine& engine, std::string_view identity,
                                   CheckedFiles& checked) const;
-  // Whether LoadMapped has something to load; the bytes are not checked.
-  bool HasMapped(const Engine& engine, std::string_view identity) const;
+  // Whether LoadMapped has something to load; false, too, of code that cannot be read.
+  bool HasMapped(const Engine& engine, std::string_view identity, CheckedFiles& checked) const;
   // Compiles and stores: minutes, gigabytes, all cores. Nothing is to be seen of it until it is
   // complete. Fails with wasm.engine, wasm.cache.
   Result<void> CompileMapped(const Engine& engine, std::string_view identity,

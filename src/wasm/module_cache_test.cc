@@ -92,6 +92,29 @@ TEST_F(ModuleCacheTest, ADamagedEntryIsMadeAnew) {
   EXPECT_TRUE(Load(cache)->compiled);
 }
 
+TEST_F(ModuleCacheTest, DamagedMappedCodeIsMissing) {
+  const ModuleCache cache = Opened();
+  const auto engine = *Engine::CreateMapped({.max_wasm_stack_bytes = 1u << 20});
+  const auto has = [&] {
+    CheckedFiles checked;  // as in a process that has checked nothing yet
+    return cache.HasMapped(*engine, "one", checked);
+  };
+  const auto compile = [&] {
+    ASSERT_TRUE(cache.CompileMapped(*engine, "one", std::string_view("\0asm\1\0\0\0", 8)));
+    ASSERT_TRUE(has());
+  };
+  compile();
+  fs::path code;
+  for (const auto& file : fs::directory_iterator(root_ / "cache")) {
+    if (file.path().extension() == ".code") code = file.path();
+  }
+  fs::resize_file(code, fs::file_size(code) / 2);
+  EXPECT_FALSE(has());
+  compile();
+  std::fstream(code, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('\1');
+  EXPECT_FALSE(has());
+}
+
 TEST_F(ModuleCacheTest, AnEntryThatOthersMayWriteIsNotTrusted) {
   const ModuleCache cache = Opened();
   Load(cache).value();

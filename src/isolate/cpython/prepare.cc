@@ -102,11 +102,11 @@ class Preparation {
     return {};
   }
 
-  bool HasCode() const { return cache_->HasMapped(*engine_, CodeIdentity()); }
-  std::vector<std::string> MissingSets() const {
+  bool HasCode() { return cache_->HasMapped(*engine_, CodeIdentity(), checked_); }
+  std::vector<std::string> MissingSets() {
     std::vector<std::string> missing;
     for (const std::string& set : options_.sets) {
-      if (!store_->Has(SnapshotKey(set, options_.tenant), options_.max_snapshot_age)) {
+      if (!store_->Has(SnapshotKey(set, options_.tenant), options_.max_snapshot_age, checked_)) {
         missing.push_back(set);
       }
     }
@@ -196,14 +196,6 @@ class Preparation {
 };
 
 }  // namespace
-
-Result<bool> IsPrepared(const CPythonOptions& options) {
-  const OnPrepareProgress none = [](const PrepareProgress&) {};
-  const std::stop_token never;
-  Preparation preparation(options, none, never);
-  CAISSON_TRY(preparation.Open());
-  return preparation.HasCode() && preparation.MissingSets().empty();
-}
 
 Result<void> Prepare(const CPythonOptions& options, const OnPrepareProgress& progress,
                      const std::stop_token& stop) {

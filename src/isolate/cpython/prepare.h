@@ -28,12 +28,10 @@ struct PrepareProgress {
 // Called from several threads, one at a time.
 using OnPrepareProgress = std::function<void(const PrepareProgress&)>;
 
-// Whether everything is in the cache.
-Result<bool> IsPrepared(const CPythonOptions& options);
-
-// Blocks; does nothing that is done already. Two processes may prepare at once: the second waits.
-// `stop` ends it between two steps and while a snapshot is made, not while code is compiled. Fails
-// with wasm.artifact, wasm.cache, wasm.snapshot_unsafe, wasm.engine, isolate.self_test.
+// Blocks; does nothing that is done already, and makes anew what is damaged. Two processes may
+// prepare at once: the second waits. `stop` ends it between two steps and while a snapshot is made,
+// not while code is compiled. Fails with wasm.artifact, wasm.cache, wasm.snapshot_unsafe,
+// wasm.engine, isolate.self_test.
 Result<void> Prepare(const CPythonOptions& options, const OnPrepareProgress& progress,
                      const std::stop_token& stop);
 

@@ -117,10 +117,12 @@ std::string SnapshotStore::ImagePath(std::string_view digest) const {
   return fmt::format("{}/{}{}", directory_, digest, kImageSuffix);
 }
 
-bool SnapshotStore::Has(std::string_view key, std::chrono::hours max_age) const {
+bool SnapshotStore::Has(std::string_view key, std::chrono::hours max_age,
+                        wasm::CheckedFiles& checked) const {
   const auto entry = ReadEntry(PathFor(key));
-  return entry && IsYoung(entry->snapshot, max_age) &&
-         wasm::OpenOwned(ImagePath(entry->image_digest)).valid();
+  if (!entry || !IsYoung(entry->snapshot, max_age)) return false;
+  const os::UniqueFd image = wasm::OpenOwned(ImagePath(entry->image_digest));
+  return image.valid() && checked.Holds(image.get(), entry->image_digest).value_or(false);
 }
 
 Result<std::optional<Snapshot>> SnapshotStore::Load(std::string_view key,

@@ -40,8 +40,8 @@ class SnapshotStore {
   // image cannot be mapped.
   Result<std::optional<Snapshot>> Load(std::string_view key, std::chrono::hours max_age,
                                        wasm::CheckedFiles& checked) const;
-  // Whether Load has something to load; the image's bytes are not checked.
-  bool Has(std::string_view key, std::chrono::hours max_age) const;
+  // Whether Load has something to load; false, too, of an image that cannot be read.
+  bool Has(std::string_view key, std::chrono::hours max_age, wasm::CheckedFiles& checked) const;
   // Fails with wasm.cache.
   Result<void> Save(std::string_view key, const Snapshot& snapshot) const;
 
