@@ -75,6 +75,9 @@ _guard()
 del _guard
 
 import gc
+import linecache
 
+# Of the warm-up, whose files have the names of a script's.
+linecache.clearcache()
 gc.collect()
 gc.freeze()

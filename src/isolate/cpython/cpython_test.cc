@@ -130,6 +130,19 @@ TEST_F(CPythonTest, GivesResultsStreamsAndTheEnd) {
   EXPECT_EQ(ran.sink.err, "err\n");
 }
 
+TEST_F(CPythonTest, ShowsNoSourceOfTheTemplateInTracebacks) {
+  const Ran ran =
+      Run(Block("class D: __del__ = lambda s: {}['secret']\nD()\n"
+                "import linecache, traceback\n"
+                "try: {}['other']\nexcept KeyError: traceback.print_exc()\n"
+                "done([n for n in linecache.cache if not n.startswith('/')])\n"));
+  ASSERT_EQ(ran.sink.results.size(), 1u) << ran.outcome.message;
+  EXPECT_NE(ran.sink.err.find("'secret'"), std::string::npos);
+  EXPECT_NE(ran.sink.err.find("'other'"), std::string::npos);
+  EXPECT_EQ(ran.sink.err.find("1 / 0"), std::string::npos) << ran.sink.err;
+  EXPECT_EQ(ran.sink.results[0], "[]");
+}
+
 TEST_F(CPythonTest, TellsErrorsWithTheirPlace) {
   Ran ran = Run(Block("x = 1\ndef f():\n    return 1 / 0\nf()\n"));
   EXPECT_EQ(ran.outcome.fault, Fault::kRaised);
