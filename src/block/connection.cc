@@ -63,7 +63,7 @@ std::size_t BytesOf(const RunRequest& request) {
 
 }  // namespace
 
-Result<void> Connection::Serve(int in, int out, const std::stop_token& stop, std::string hello) {
+Result<int> Connection::Serve(int in, int out, const std::stop_token& stop, std::string hello) {
   CAISSON_ASSIGN(wake_, os::MakeEventFd());
   CAISSON_ASSIGN(output_, LineOutput::Create(out, [this] {
                    StopReading();
@@ -78,7 +78,7 @@ Result<void> Connection::Serve(int in, int out, const std::stop_token& stop, std
   LiftWindows();
   WaitForRuns(out);
   output_->Close(options_.grace);
-  return {};
+  return output_->error();
 }
 
 void Connection::ReadRequests(int in) {

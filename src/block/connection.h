@@ -36,7 +36,7 @@ class Connection {
   Connection(const RuntimeSet& runtimes, const ServiceOptions& options, RunQueue& queue)
       : runtimes_(runtimes), options_(options), queue_(queue) {}
 
-  Result<void> Serve(int in, int out, const std::stop_token& stop, std::string hello);
+  Result<int> Serve(int in, int out, const std::stop_token& stop, std::string hello);
 
  private:
   using Run = std::shared_ptr<ActiveRun>;

@@ -110,11 +110,6 @@ void LineOutput::Post(std::string line) {
   }
 }
 
-bool LineOutput::gone() const {
-  const std::lock_guard lock(mutex_);
-  return gone_;
-}
-
 void LineOutput::Close(std::chrono::milliseconds grace) {
   {
     const std::lock_guard lock(mutex_);
@@ -168,7 +163,10 @@ std::size_t LineOutput::WriteSome(std::string_view text) {
     }
     const int ready = poll(watched.data(), watched.size(), timeout);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return 0;
+    if (ready <= 0) {
+      error_ = ready == 0 ? ETIMEDOUT : errno;
+      return 0;
+    }
     if (watched[0].revents == 0) {
       closing = true;
       continue;
@@ -176,6 +174,7 @@ std::size_t LineOutput::WriteSome(std::string_view text) {
     const ssize_t count = WriteOnce(fd_, text);
     if (count > 0) return static_cast<std::size_t>(count);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    error_ = count < 0 ? errno : EIO;
     return 0;
   }
 }

@@ -43,10 +43,11 @@ class LineOutput {
   Written Write(const Line& line, const Patience& patience);
   // Adds a line without ever standing still. For lines of which there are few.
   void Post(std::string line);
-  bool gone() const;
 
   // Writes what waits and ends; a reader that takes nothing at all for `grace` loses the rest.
   void Close(std::chrono::milliseconds grace);
+  // After Close: the errno that kept lines from being written; 0: none.
+  int error() const { return error_; }
 
  private:
   LineOutput(int fd, os::UniqueFd wake, std::function<void()> on_gone);
@@ -55,13 +56,14 @@ class LineOutput {
   void Append(std::unique_lock<std::mutex>& lock, std::string_view text, const Patience& patience);
   void WriteAll();
   bool WriteChunk(std::string_view chunk);
-  // Bytes that went out; 0: the reader has gone or has lost its grace.
+  // Bytes that went out; 0: the reader has gone or has lost its grace, and error_ says which.
   std::size_t WriteSome(std::string_view text);
   void ReaderHasGone();
 
   const int fd_;
   const os::UniqueFd wake_;  // readable once closing_
   const std::function<void()> on_gone_;
+  int error_ = 0;         // of the writing thread
   std::size_t step_ = 0;  // bytes that a write(2) after a poll(2) takes without blocking
 
   mutable std::mutex mutex_;

@@ -6,7 +6,7 @@
 
 namespace caisson::block {
 
-Result<void> Service::Serve(int in, int out, const std::stop_token& stop) {
+Result<int> Service::Serve(int in, int out, const std::stop_token& stop) {
   Connection connection(runtimes_, options_, queue_);
   return connection.Serve(in, out, stop, Hello());
 }

@@ -34,9 +34,9 @@ class Service {
       : runtimes_(runtimes), options_(options), queue_(queue) {}
 
   // One connection, on the calling thread, until its input has ended and its runs are over, its
-  // reader has gone, or `stop`. Owns neither descriptor; they may be the same. Fails when the
-  // connection cannot be begun.
-  Result<void> Serve(int in, int out, const std::stop_token& stop);
+  // reader has gone, or `stop`. Owns neither descriptor; they may be the same. Gives the errno that
+  // kept answers from being written, 0 when all were. Fails when the connection cannot be begun.
+  Result<int> Serve(int in, int out, const std::stop_token& stop);
 
   std::string Hello() const;
 

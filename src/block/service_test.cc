@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -60,6 +61,7 @@ class ServiceTest : public testing::Test {
       Service service(runtimes_, options_, queue);
       const auto served = service.Serve(server_in_.get(), server_out_.get(), stop_.get_token());
       EXPECT_TRUE(served);
+      write_error_ = served.value_or(-1);
       server_in_.Reset();
       server_out_.Reset();
     });
@@ -108,6 +110,7 @@ class ServiceTest : public testing::Test {
     requests_.Reset();
     EXPECT_EQ(NextText(), "");
     server_.join();
+    EXPECT_EQ(write_error_, 0);
   }
   void WaitUntil(const std::function<bool()>& condition) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -128,6 +131,7 @@ class ServiceTest : public testing::Test {
   os::UniqueFd server_in_;
   os::UniqueFd server_out_;
   std::unique_ptr<LineReader> reader_;
+  int write_error_ = -1;  // once the server has ended
   std::thread server_;
 };
 
@@ -452,6 +456,7 @@ TEST_F(ServiceTest, CancelsRunsWhoseReaderHasGone) {
   requests_.Reset();
   server_.join();
   EXPECT_EQ(runtime_.running, 0);
+  EXPECT_EQ(write_error_, EPIPE);
 }
 
 TEST_F(ServiceTest, CancelsRunsThatWriteToNobody) {
@@ -461,6 +466,7 @@ TEST_F(ServiceTest, CancelsRunsThatWriteToNobody) {
   Send(RunLine("r", "flood 100000 1\nwait"));
   server_.join();  // although the input has not ended
   EXPECT_EQ(runtime_.running, 0);
+  EXPECT_EQ(write_error_, EPIPE);
 }
 
 TEST_F(ServiceTest, CancelsAllRunsWhenAskedToStop) {
@@ -484,6 +490,7 @@ TEST_F(ServiceTest, EndsWithinItsGraceWhenNobodyReads) {
   WaitUntil([this] { return runtime_.sent > 10; });
   stop_.request_stop();
   server_.join();
+  EXPECT_EQ(write_error_, ETIMEDOUT);
 }
 
 TEST_F(ServiceTest, RefusesRuntimesAndLibrariesThatAreNotThere) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "cli/block_runtimes.h"
 #include "cli/block_socket.h"
 #include "cli/interrupt.h"
+#include "errors/cli.h"
 
 namespace caisson::cli {
 namespace {
@@ -60,6 +62,7 @@ class Connections {
   void Start(os::UniqueFd fd) {
     Connection& connection = all_.emplace_back();
     connection.thread = std::thread([this, &connection, fd = std::move(fd)] {
+      // A client that closes early is no error of the service.
       auto served = service_.Serve(fd.get(), fd.get(), stop_);
       if (!served) console_.Complain(served.error());
       connection.over = true;
@@ -103,6 +106,14 @@ Result<void> ServeSocket(const ListeningSocket& socket, block::Service& service,
   return {};
 }
 
+Result<void> ServeStreams(block::Service& service, const std::stop_token& stop) {
+  CAISSON_ASSIGN(const int error, service.Serve(STDIN_FILENO, STDOUT_FILENO, stop));
+  if (error == 0) return {};
+  return Fail(errors::kCliFileUnwritable,
+              std::string("standard output cannot be written, so answers are lost: ") +
+                  std::strerror(error));
+}
+
 Result<void> Serve(const BlockServeArguments& arguments, Console& console) {
   CAISSON_ASSIGN(const block::Environment environment, ReadBlockEnvironment());
   const RuntimeWish wish = ChooseBlockRuntime(arguments.runtime.runtime, environment);
@@ -129,7 +140,7 @@ Result<void> Serve(const BlockServeArguments& arguments, Console& console) {
     WaitFor(stop);
   });
   const std::stop_callback stop_warming(interrupt.token(), [&] { warming.request_stop(); });
-  if (!socket) return service.Serve(STDIN_FILENO, STDOUT_FILENO, interrupt.token());
+  if (!socket) return ServeStreams(service, interrupt.token());
   console.Info("listening on " + *arguments.socket);
   return ServeSocket(*socket, service, interrupt.token(), console);
 }

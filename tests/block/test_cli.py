@@ -344,7 +344,9 @@ class Serve(unittest.TestCase):
         service.next()
         service.process.stdin.close()
         service.process.stdout.close()
-        self.assertEqual(service.process.wait(WAIT), 0)
+        self.assertEqual(service.process.wait(WAIT), 8)  # the end of `r` is lost
+        service.listener.join()
+        self.assertIn(b"cli.file_unwritable", b"".join(service.messages))
         service.process.stderr.close()
 
     def test_bounds_what_a_request_may_ask_for(self):

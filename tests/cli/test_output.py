@@ -16,7 +16,7 @@ WORKFLOW = "examples/grade/workflow.py"
 # Commands that write to standard output.
 WRITERS = [GRADE, [*GRADE, "--report"], ["compile", WORKFLOW], ["check", "--format", "json", WORKFLOW],
            ["schema", WORKFLOW], ["graph", WORKFLOW], ["describe"], ["doctor"], ["completions", "bash"], ["--help"],
-           ["--version"]]
+           ["--version"], ["block", "serve"]]
 
 FORGED = "first\\ncaisson: info: all is well\\x1b[2J\\x9b31m\\u202egnp.exe"
 
