@@ -8,6 +8,7 @@ written to one descriptor by writev, which is the only call that the boundary le
 """
 
 import os
+import select
 import struct
 import sys
 from _thread import allocate_lock
@@ -15,6 +16,7 @@ from _thread import allocate_lock
 BLOCK = 0
 STDOUT = 5
 REPORT = 16
+LOOK_MS = 5000
 TOO_LARGE = b'{"fault":"memory","type":"MemoryError","message":"the inputs do not fit into the limit on memory"}'
 KEPT_ENVIRONMENT = ("HOME", "PATH", "TMPDIR", "LANG")
 
@@ -28,6 +30,7 @@ class Channel:
 
     _kinds = {"done": 1, "part": 2, "debug": 3, "warning": 4}
     _size, _view, _writev, _pack = len, memoryview, os.writev, struct.Struct("<IBBH").pack
+    _poll = select.poll
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
@@ -52,6 +55,15 @@ class Channel:
 
     def finish(self):
         self.write(REPORT, self._report, False)
+        if b'"MemoryError"' in self._report:
+            self._await_look()
+
+    def _await_look(self):
+        """The supervisor believes no report that memory was short; it looks how much of it this process
+        has, which must still be there, and then closes its end."""
+        waiter = Channel._poll()
+        waiter.register(self._descriptor, 0)
+        waiter.poll(LOOK_MS)
 
     def write(self, number, payload, final=False):
         size, writev = Channel._size, Channel._writev

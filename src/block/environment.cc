@@ -12,6 +12,11 @@
 namespace caisson::block {
 namespace {
 
+// As `--memory` has them.
+constexpr std::uint64_t kLeastMemory = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;
+// 1 ms of each 100.
+constexpr double kLeastCpus = 0.01;
 constexpr std::uint64_t kMaxTimeoutMs = std::uint64_t{1000} * 3600 * 1000;
 
 std::unexpected<Status> Malformed(std::string message) {
@@ -76,8 +81,13 @@ std::optional<std::uint64_t> Bytes(std::string_view text) {
 
 Result<void> ReadMemory(std::string_view text, Environment& environment) {
   environment.container_memory = Bytes(text);
-  if (environment.container_memory) return {};
-  return Malformed("Invalid PYTHON_SANDBOX_MEMORY value: " + std::string(text));
+  const std::string refusal = "Invalid PYTHON_SANDBOX_MEMORY value: " + std::string(text);
+  if (!environment.container_memory) return Malformed(refusal);
+  if (*environment.container_memory >= kLeastMemory &&
+      *environment.container_memory <= kMostMemory) {
+    return {};
+  }
+  return Malformed(refusal + " (from 16m to 1024g)");
 }
 
 Result<void> ReadCpus(std::string_view text, Environment& environment) {
@@ -88,6 +98,10 @@ Result<void> ReadCpus(std::string_view text, Environment& environment) {
   const bool plain = text.find_first_not_of("0123456789.") == std::string_view::npos;
   if (!whole || !plain || value <= 0 || value > 1024) {
     return Malformed("Invalid PYTHON_SANDBOX_CPUS value: " + std::string(text));
+  }
+  if (value < kLeastCpus) {
+    return Malformed("Invalid PYTHON_SANDBOX_CPUS value: " + std::string(text) +
+                     " (the kernel shares out no less than 0.01)");
   }
   environment.cpus = value;
   return {};

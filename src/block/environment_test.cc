@@ -65,6 +65,12 @@ TEST(Environment, RefusesMalformedValuesInTheWordsThatClientsMatch) {
     EXPECT_EQ(ErrorOf("MEMORY", value),
               std::string("Invalid PYTHON_SANDBOX_MEMORY value: ") + value);
   }
+  for (const char* value : {"1k", "1", "15m", "1025g"}) {
+    EXPECT_EQ(ErrorOf("MEMORY", value), std::string("Invalid PYTHON_SANDBOX_MEMORY value: ") +
+                                            value + " (from 16m to 1024g)");
+  }
+  EXPECT_EQ(ErrorOf("CPUS", "0.001"),
+            "Invalid PYTHON_SANDBOX_CPUS value: 0.001 (the kernel shares out no less than 0.01)");
   for (const char* value : {"0", "-1", "1,5", "1e1", "inf", "2000", "1.0 --privileged"}) {
     EXPECT_EQ(ErrorOf("CPUS", value), std::string("Invalid PYTHON_SANDBOX_CPUS value: ") + value);
   }

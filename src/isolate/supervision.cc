@@ -24,14 +24,22 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kReportBytes = 1u << 20;
 // After the first final result the script may end by itself, for what it still prints.
 constexpr milliseconds kGrace{1'000};
-constexpr std::size_t kLargeSource = 1u << 20;
+// A share of one half: what was refused may have been as large as all that was there.
+constexpr std::uint64_t kNearTheLimit = 2;
 constexpr std::size_t kChunk = 64u << 10;
 bool CountsAsOutput(std::uint8_t kind) {
   return kind < kReportFrame && kind != static_cast<std::uint8_t>(MessageKind::kStdout);
 }
+constexpr const char* kNoMessage = "something other than messages was written to the channel";
 constexpr const char* kKept = "; results delivered before it stand";
 
 }  // namespace
+
+ScriptOutcome TooLittleMemory(std::uint64_t limit, std::uint64_t least) {
+  return {.fault = Fault::kMemory,
+          .message = "the memory limit of " + std::to_string(limit) + " bytes is below the " +
+                     std::to_string(least) + " bytes that the interpreter needs"};
+}
 
 Supervision::Supervision(GuestStreams streams, const ScriptJob& job, ScriptSink& sink)
     : streams_(std::move(streams)), job_(job), sink_(sink), begin_(Clock::now()) {
@@ -109,19 +117,27 @@ void Supervision::HandleReport(std::string_view text) {
   if (!settled_ && !ReadScriptReport(text, outcome_)) {
     return End(Fault::kProtocol, "the end of the script was reported in no known form");
   }
-  // The parser says so, too, of a short script that is nested too deeply for it.
-  const bool is_large = job_.source.size() > kLargeSource;
-  if ((outcome_.fault == Fault::kRaised || (outcome_.fault == Fault::kSyntax && is_large)) &&
-      outcome_.error_type == "MemoryError") {
-    outcome_.fault = Fault::kMemory;
-  }
+  if (!settled_) JudgeMemory();
+  // The harness waits for this when it says that memory was short.
+  streams_.channel.Reset();
   reported_ = true;
   ended_ = true;
 }
 
-void Supervision::HandleOtherFrame(const ChannelFrame&) {
-  End(Fault::kProtocol, "something other than messages was written to the channel");
+// A report is the script's word, which may be forged; what its process had taken is not.
+void Supervision::JudgeMemory() {
+  if (outcome_.fault != Fault::kMemory && outcome_.error_type != "MemoryError") return;
+  if (MemoryPeak() >= job_.limits.memory_bytes / kNearTheLimit) {
+    outcome_.fault = Fault::kMemory;
+    outcome_.message = "the script used more memory than its limit of " +
+                       std::to_string(job_.limits.memory_bytes) + " bytes";
+  } else if (outcome_.fault == Fault::kMemory) {
+    outcome_.fault = Fault::kRaised;
+    outcome_.error_type = "MemoryError";
+  }
 }
+
+void Supervision::HandleOtherFrame(const ChannelFrame&) { End(Fault::kProtocol, kNoMessage); }
 
 void Supervision::HandleFrame(const ChannelFrame& frame) {
   if (frame.kind == kReportFrame) return HandleReport(frame.payload);
@@ -163,7 +179,7 @@ void Supervision::ReadChannel() {
     const auto state = reader_.Next(std::max(room, kReportBytes), frame);
     if (state == ChannelReader::State::kMore) return;
     if (state == ChannelReader::State::kBroken) {
-      return End(Fault::kProtocol, "something other than messages was written to the channel");
+      return End(Fault::kProtocol, kNoMessage);
     }
     const bool fits = state == ChannelReader::State::kFrame &&
                       (!CountsAsOutput(frame.kind) || frame.payload.size() <= room);
@@ -218,6 +234,8 @@ void Supervision::EndByMemory() {
 }
 
 void Supervision::EndByExit(int code) {
+  // What an unfinished message swallowed may have been the report.
+  if (reader_.pending()) return End(Fault::kProtocol, kNoMessage);
   outcome_.exit_code = code;
   outcome_.error_type = "SystemExit";
   End(Fault::kExited,

@@ -24,6 +24,9 @@ struct GuestStreams {
   os::UniqueFd err;
 };
 
+// The outcome of a run that has less memory than its interpreter needs.
+ScriptOutcome TooLittleMemory(std::uint64_t limit, std::uint64_t least);
+
 class Supervision {
  public:
   Supervision(const Supervision&) = delete;
@@ -39,6 +42,9 @@ class Supervision {
   virtual bool HandleEvent() = 0;
   // CPU time of the script so far; empty when the process has ended.
   virtual std::optional<std::chrono::nanoseconds> CpuNow() const = 0;
+  // Bytes that the script had at most, as the host counts them: reserved ones included where its
+  // process can be looked at.
+  virtual std::uint64_t MemoryPeak() const = 0;
   // Called at least this often while the script runs, for what no event tells.
   virtual std::chrono::milliseconds LookEvery() const { return std::chrono::minutes(1); }
   virtual void Look() {}
@@ -82,6 +88,7 @@ class Supervision {
   void ReadChannel();
   void HandleFrame(const ChannelFrame& frame);
   void HandleReport(std::string_view text);
+  void JudgeMemory();
 
   GuestStreams streams_;
   const ScriptJob& job_;

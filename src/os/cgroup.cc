@@ -373,9 +373,10 @@ std::uint64_t Cgroup::MemoryBytes() const {
 
 std::uint64_t Cgroup::PeakMemoryBytes() const {
   if (memory_directory_.empty()) return 0;
-  return NumberIn(
+  const std::uint64_t peak = NumberIn(
       memory_directory_ + (memory_version_ == 1 ? "/memory.max_usage_in_bytes" : "/memory.peak"),
       "");
+  return peak != 0 ? peak : MemoryBytes();  // before Linux 5.19 version 2 tells no peak
 }
 
 void Cgroup::Remove() {

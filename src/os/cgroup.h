@@ -79,7 +79,7 @@ class Cgroup {
   Result<void> Attach(pid_t pid);
   std::uint64_t OomKills() const;         // 0 when it cannot be known
   std::uint64_t MemoryBytes() const;      // in use; 0 when it cannot be known
-  std::uint64_t PeakMemoryBytes() const;  // the same
+  std::uint64_t PeakMemoryBytes() const;  // in use at most, ended processes included; 0 as above
   void Remove();
 
  private:

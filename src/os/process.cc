@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "os/syscall_error.h"
 
@@ -74,6 +76,19 @@ Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags) {
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid < 0) return SyscallError("clone3 with new namespaces");
   return CloneResult{static_cast<pid_t>(pid), UniqueFd(pid == 0 ? -1 : pidfd)};
+}
+
+std::uint64_t PeakDataBytes(pid_t pid) {
+  const auto status = ReadSmallFile("/proc/" + std::to_string(pid) + "/status");
+  if (!status) return 0;
+  const auto bytes = [&status](std::string_view field) -> std::uint64_t {
+    const std::size_t at = status->find(field);
+    if (at == std::string::npos) return 0;
+    return std::strtoull(status->c_str() + at + field.size(), nullptr, 10) * 1024;
+  };
+  const std::uint64_t other = bytes("\nVmSize:") - bytes("\nVmData:");
+  const std::uint64_t peak = bytes("\nVmPeak:");
+  return peak - std::min(peak, other);
 }
 
 }  // namespace caisson::os

@@ -54,4 +54,8 @@ struct CloneResult {
 };
 Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags);
 
+// Private writable memory that a process had reserved at most, touched or not: its largest address
+// space, less what it maps now that is no data. 0 when the process has ended.
+std::uint64_t PeakDataBytes(pid_t pid);
+
 }  // namespace caisson::os

@@ -335,6 +335,11 @@ TEST_F(CPythonTest, AScriptThatSubvertsItsHarnessCannotSpeakAsTheHost) {
   ran = Run(Block(
       "import sys\nsys.modules['_host'].call(bytes((16, 0)) + b'{\"fault\":\"wall_clock\"}')\n"));
   EXPECT_EQ(ran.outcome.fault, Fault::kProtocol);
+  ran =
+      Run(Block("import sys\nsys.modules['_host'].call(bytes((16, 0)) + "
+                "b'{\"fault\":\"memory\",\"type\":\"MemoryError\"}')\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kRaised);
+  EXPECT_EQ(ran.outcome.error_type, "MemoryError");
   ran = Run(Block("import sys\nsys.modules['_host'].call(b'')\n"));
   EXPECT_EQ(ran.outcome.fault, Fault::kProtocol);
   ran = Run(Block("import sys\nsys.modules['caisson_host'].Channel.send = lambda *a: None\n"));

@@ -190,13 +190,22 @@ void ScriptRun::ExplainMemory() {
                                  job_->limits.memory_bytes);
 }
 
+// A report is the script's word, which may be forged; what its memory was refused is not.
+void ScriptRun::JudgeMemory(bool was_refused) {
+  if (outcome_.fault != Fault::kMemory && outcome_.error_type != "MemoryError") return;
+  if (was_refused) return ExplainMemory();
+  if (outcome_.fault != Fault::kMemory) return;
+  outcome_.fault = Fault::kRaised;
+  outcome_.error_type = "MemoryError";
+}
+
 void ScriptRun::Explain(const GuestCall& call, const Guest& guest) {
   if (stopped_ || settled_) return;
   const bool no_memory = guest.growth_refused();
   switch (call.end) {
     case GuestCall::End::kReturned:
       if (reported_) {
-        if (outcome_.error_type == "MemoryError" && no_memory) ExplainMemory();
+        JudgeMemory(no_memory);
         return;
       }
       // The harness itself had no memory left to say so.

@@ -45,6 +45,7 @@ class ScriptRun final : public GuestSystem {
   std::chrono::nanoseconds CpuUsed() const;
   void Explain(const GuestCall& call, const Guest& guest);
   void ExplainMemory();
+  void JudgeMemory(bool was_refused);
 
   const ScriptJob* job_;
   std::string job_text_;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "isolate/supervision.h"
+#include "os/process.h"
 
 namespace caisson::isolate::native {
 namespace {
@@ -34,7 +36,8 @@ class Call final : public Supervision {
   Call(StartedCall call, const ScriptJob& job, ScriptSink& sink)
       : Supervision({std::move(call.channel), std::move(call.out), std::move(call.err)}, job, sink),
         spare_(std::move(call.spare)),
-        cpu_before_(CpuOf(spare_.pid).value_or(nanoseconds(0))) {}
+        cpu_before_(CpuOf(spare_.pid).value_or(nanoseconds(0))),
+        data_before_(os::PeakDataBytes(spare_.pid)) {}
 
   // Empty when the process was gone before the script could run.
   Result<std::optional<ScriptOutcome>> Run(const std::stop_token& stop);
@@ -50,11 +53,16 @@ class Call final : public Supervision {
     if (!now) return std::nullopt;
     return *now - cpu_before_;
   }
+  std::uint64_t MemoryPeak() const override {
+    const std::uint64_t data = os::PeakDataBytes(spare_.pid);
+    return std::max(spare_.cgroup.PeakMemoryBytes(), data - std::min(data, data_before_));
+  }
   void Explain();
   void Finish();
 
   Spare spare_;
   nanoseconds cpu_before_;
+  std::uint64_t data_before_;
   std::optional<Reply> exit_;  // the zygote's word on the process
   bool zygote_lost_ = false;
   bool entered_ = false;  // else nothing of the script has run
@@ -82,7 +90,7 @@ void Call::Explain() {
 
 void Call::Finish() {
   outcome().usage.wall = std::chrono::steady_clock::now() - begin();
-  outcome().usage.memory_bytes = spare_.cgroup.MemoryBytes();
+  outcome().usage.memory_bytes = spare_.cgroup.PeakMemoryBytes();
   outcome().cpu = exit_ ? nanoseconds(exit_->cpu_ns) - cpu_before_ : CpuNow().value_or(cpu_used());
   ::syscall(SYS_pidfd_send_signal, spare_.pidfd.get(), SIGKILL, nullptr, 0);
 }

@@ -10,11 +10,15 @@
 
 #include "errors/isolate.h"
 #include "isolate/native/call.h"
+#include "isolate/supervision.h"
 #include "os/cgroup.h"
 #include "os/landlock.h"
 
 namespace caisson::isolate::native {
 namespace {
+
+// What a call adds to its zygote before it has a script.
+constexpr std::uint64_t kLeastMemory = 8u << 20;
 
 bool IsDirectory(const std::string& path) {
   struct stat status{};
@@ -114,6 +118,9 @@ Result<std::shared_ptr<Nursery>> NativeRuntime::Get(Slot& slot, const std::stop_
 
 Result<ScriptOutcome> NativeRuntime::Run(const ScriptJob& job, ScriptSink& sink,
                                          std::stop_token stop) {
+  if (job.limits.memory_bytes < kLeastMemory) {
+    return TooLittleMemory(job.limits.memory_bytes, kLeastMemory);
+  }
   Slot& slot = Choose(job.imports);
   const os::CgroupLimits limits = GroupLimits(job.limits, options_);
   // A spare or a zygote that has died meanwhile has run nothing of the script.

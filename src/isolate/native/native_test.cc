@@ -192,6 +192,67 @@ TEST_F(Native, BrokenFramesEndTheRun) {
   ExpectServes();
 }
 
+TEST_F(Native, AnUnfinishedFrameIsNoCleanEnd) {
+  const Ran ran = RunJob(*runtime_, BlockJob("import os, struct\n"
+                                             "os.writev(512, [struct.pack('<IBBH', 1 << 20, 1, 1, "
+                                             "0) + b'xy'])\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kProtocol) << Show(ran);
+  EXPECT_TRUE(ran.sink.done.empty());
+  ExpectServes();
+}
+
+TEST_F(Native, ALimitOfMemoryIsTheHostsWordAlone) {
+  for (const std::string source :
+       {"raise MemoryError('my words')\n",
+        "import os, struct\n"
+        "report = b'{\"fault\":\"memory\",\"type\":\"MemoryError\",\"message\":\"my words\"}'\n"
+        "os.writev(512, [struct.pack('<IBBH', len(report), 16, 0, 0) + report])\n"}) {
+    const Ran ran = RunJob(*runtime_, BlockJob(source));
+    EXPECT_EQ(ran.outcome.fault, Fault::kRaised) << Show(ran);
+    EXPECT_EQ(ran.outcome.error_type, "MemoryError") << Show(ran);
+    EXPECT_EQ(ran.outcome.message, "my words") << Show(ran);
+  }
+  // Reserved, never touched, and given back before the report.
+  ScriptJob job = BlockJob(
+      "def f():\n"
+      "    x = []\n"
+      "    try:\n"
+      "        while True: x.append(bytearray(1 << 20))\n"
+      "    except MemoryError: pass\n"
+      "    del x\n"
+      "    raise MemoryError('my words')\n"
+      "f()\n");
+  const Ran ran = RunJob(*runtime_, job);
+  EXPECT_EQ(ran.outcome.fault, Fault::kMemory) << Show(ran);
+  EXPECT_EQ(ran.outcome.message, "the script used more memory than its limit of 536870912 bytes");
+}
+
+TEST_F(Native, SaysWhatAScriptHadAtMost) {
+  const Ran ran = RunJob(*runtime_, BlockJob("x = bytearray(300_000_000)\n"
+                                             "x[::4096] = b'1' * len(x[::4096])\n"
+                                             "del x\n"
+                                             "done(1)\n"));
+  EXPECT_TRUE(ran.outcome.ok()) << Show(ran);
+  if (!Stands(*runtime_, jail::Wall::kMemoryCgroup)) return;
+  EXPECT_GT(ran.outcome.usage.memory_bytes, 300'000'000u);
+  EXPECT_LT(ran.outcome.usage.memory_bytes, 400'000'000u);
+}
+
+TEST_F(Native, NamesALimitThatIsBelowWhatTheInterpreterNeeds) {
+  for (const std::uint64_t limit : {1u, (8u << 20) - 1}) {
+    ScriptJob job = BlockJob("done(1)\n");
+    job.limits.memory_bytes = limit;
+    const Ran ran = RunJob(*runtime_, job);
+    EXPECT_EQ(ran.outcome.fault, Fault::kMemory) << Show(ran);
+    EXPECT_EQ(ran.outcome.message, "the memory limit of " + std::to_string(limit) +
+                                       " bytes is below the 8388608 bytes that the interpreter "
+                                       "needs");
+  }
+  ScriptJob job = BlockJob("done(1)\n");
+  job.limits.memory_bytes = 8u << 20;
+  EXPECT_TRUE(RunJob(*runtime_, job).outcome.ok());
+}
+
 TEST_F(Native, HasNothingButItsOwnDescriptorsAndEnvironment) {
   const Ran ran = Body(
       "    import os\n"

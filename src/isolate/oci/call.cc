@@ -117,6 +117,7 @@ class Call final : public Supervision {
   int EventFd() const override { return container_.EventFd(); }
   bool HandleEvent() override { return container_.HandleEvent(); }
   std::optional<std::chrono::nanoseconds> CpuNow() const override { return container_.CpuNow(); }
+  std::uint64_t MemoryPeak() const override { return container_.PeakReservedMemory(); }
   // The kernel may end a part of gVisor and leave the rest waiting for it.
   std::chrono::milliseconds LookEvery() const override {
     return std::chrono::milliseconds(partly_killed_ ? 200 : 60'000);

@@ -17,6 +17,9 @@ using machine_oci::Wall;
 
 constexpr std::uint64_t kInodeBytes = 4096;
 
+// Of the container's runtime and the interpreter.
+constexpr std::uint64_t kLeastMemory = 16u << 20;
+
 std::uint64_t ExpectedWallsOf(const OciOptions& options) {
   constexpr std::pair<Wall, ExpectedWalls> kWalls[] = {
       {Wall::kNoNewPrivileges, kExpectNoNewPrivileges},
@@ -115,6 +118,9 @@ Result<ScriptOutcome> OciRuntime::Run(const ScriptJob& job, ScriptSink& sink,
     return Fail(errors::kOciUnavailable, "the processor time of a run cannot be counted in " +
                                              std::string(NameOf(options_.runtime.kind)) +
                                              "; leave the limit out, or use runc");
+  }
+  if (job.limits.memory_bytes < kLeastMemory) {
+    return TooLittleMemory(job.limits.memory_bytes, kLeastMemory);
   }
   CAISSON_ASSIGN(const std::shared_ptr<const Compiled> compiled, GetCompiled());
   CAISSON_ASSIGN(CallResult result, RunCall(state_,

@@ -127,7 +127,8 @@ TEST_F(Oci, EachLimitIsTold) {
   if (CountsCpu(RuntimeForTests()->kind)) {
     EXPECT_EQ(fault("while True: pass\n", [](ScriptLimits& l) { l.cpu = 300ms; }), Fault::kCpu);
   }
-  EXPECT_EQ(fault("x = bytearray(1 << 30)\n", none), Fault::kMemory);
+  EXPECT_EQ(fault("x = []\nwhile True: x.append(b'x' * (1 << 20))\n", none), Fault::kMemory);
+  EXPECT_EQ(fault("done(1)\n", [](ScriptLimits& l) { l.memory_bytes = 1; }), Fault::kMemory);
   // Memory that no limit of the process counts.
   EXPECT_EQ(fault("import mmap\nm = mmap.mmap(-1, 300 << 20)\n"
                   "for at in range(0, len(m), 4096): m[at] = 1\n",
@@ -151,6 +152,31 @@ TEST_F(Oci, FramesThatOnlyTheHarnessMaySendAreTheScriptsOwnWord) {
     EXPECT_EQ(ran.outcome.fault, Fault::kProtocol) << Show(ran);
     EXPECT_TRUE(ran.sink.done.empty());
   }
+}
+
+TEST_F(Oci, AnUnfinishedFrameIsNoCleanEnd) {
+  const Ran ran = RunJob(*runtime_, BlockJob("import os, struct\n"
+                                             "os.writev(512, [struct.pack('<IBBH', 1 << 20, 1, 1, "
+                                             "0) + b'xy'])\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kProtocol) << Show(ran);
+}
+
+TEST_F(Oci, ALimitOfMemoryIsTheHostsWordAlone) {
+  for (const std::string source :
+       {"raise MemoryError('my words')\n",
+        "import os, struct\n"
+        "report = b'{\"fault\":\"memory\",\"type\":\"MemoryError\",\"message\":\"my words\"}'\n"
+        "os.writev(512, [struct.pack('<IBBH', len(report), 16, 0, 0) + report])\n"}) {
+    const Ran ran = RunJob(*runtime_, BlockJob(source));
+    EXPECT_EQ(ran.outcome.fault, Fault::kRaised) << Show(ran);
+    EXPECT_EQ(ran.outcome.error_type, "MemoryError") << Show(ran);
+    EXPECT_EQ(ran.outcome.message, "my words") << Show(ran);
+  }
+  if (RuntimeForTests()->kind != machine::oci::RuntimeKind::kRunc) return;
+  // Reserved, and never touched.
+  const Ran ran = RunJob(*runtime_, BlockJob("x = []\nwhile True: x.append(bytearray(1 << 20))\n"));
+  EXPECT_EQ(ran.outcome.fault, Fault::kMemory) << Show(ran);
+  EXPECT_EQ(ran.outcome.message, "the script used more memory than its limit of 536870912 bytes");
 }
 
 TEST_F(Oci, CanBeCancelledAtAnyTime) {

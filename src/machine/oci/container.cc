@@ -14,6 +14,7 @@
 
 #include "errors/oci.h"
 #include "json/writer.h"
+#include "os/process.h"
 #include "os/run_program.h"
 #include "os/syscall_error.h"
 
@@ -173,6 +174,11 @@ std::optional<std::chrono::nanoseconds> Container::CpuNow() const {
     return std::nullopt;
   }
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::uint64_t Container::PeakReservedMemory() const {
+  const bool shows = pid_ != 0 && !end_;
+  return std::max(PeakMemory(), shows ? os::PeakDataBytes(pid_) : 0);
 }
 
 bool Container::RanOutOfMemory() const {

@@ -57,6 +57,8 @@ class Container {
   // Empty when it cannot be known.
   std::optional<std::chrono::nanoseconds> CpuNow() const;
   std::uint64_t PeakMemory() const { return cgroup_.PeakMemoryBytes(); }
+  // What its first process had reserved, where the host can look at it, counts, too.
+  std::uint64_t PeakReservedMemory() const;
   // Whether something in it was killed for want of memory. Engines are asked, which takes a while.
   bool RanOutOfMemory() const;
 
