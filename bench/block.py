@@ -22,7 +22,6 @@ sys.path[:0] = [str(TESTS / "block"), str(TESTS / "cli")]
 from service import FIRST_RUN, Host  # noqa: E402
 
 sys.argv = ARGUMENTS
-UNAVAILABLE, SKIP = 6, 77
 
 # Biomass of the trees of a plot, as the methodologies for forests have it.
 SCRIPT = """
@@ -100,10 +99,9 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=10)
     options = parser.parse_args()
     host = Host("--runtime", options.runtime)
-    if host.hello is None:
-        code = host.close()
-        print(host.messages, file=sys.stderr)
-        return SKIP if code == UNAVAILABLE else 1
+    code = host.refusal()
+    if code is not None:
+        return code
     host.run("done(1)", seconds=FIRST_RUN)
     many_documents(host, options.runtime, options.repeat)
     many_results(host, options.runtime)

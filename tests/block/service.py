@@ -4,6 +4,7 @@
 import json
 import queue
 import subprocess
+import sys
 import threading
 import time
 
@@ -12,6 +13,8 @@ from programs import BIN, environment
 WAIT = 120  # seconds for an answer
 # A script for each of the interpreters that a service prepares.
 PREPARED = tuple(f"import {module}\ndone(1)" for module in ("json", "pandas", "sklearn", "geopandas", "astropy"))
+SKIP = 77  # the exit code of a test whose runtime is not here
+UNAVAILABLE = 6  # that of caisson then
 FIRST_RUN = 1800  # seconds; the cache of a runtime may have to be filled
 
 
@@ -202,6 +205,14 @@ class Host:
 
     def run(self, script: str, *, seconds: float = WAIT, **more) -> Run:
         return self.wait(self.start(script, **more), seconds)
+
+    def refusal(self) -> int | None:
+        """When the service has not said hello: what a test ends with, after it has said why."""
+        if self.hello is not None:
+            return None
+        code = self.close()
+        print(self.messages, end="", file=sys.stderr)
+        return SKIP if code == UNAVAILABLE else 1
 
     def close(self) -> int:
         """Ends the input; the exit code."""

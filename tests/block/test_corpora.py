@@ -28,8 +28,6 @@ from programs import ROOT  # noqa: E402
 from service import FIRST_RUN, PREPARED, Host, Run  # noqa: E402
 
 CORPORA = ROOT / "tests/corpora"
-SKIP = 77
-UNAVAILABLE = 6  # the exit code of caisson for a runtime that is not here
 
 DEADLINE = 5  # seconds
 GRACE = 2  # seconds beyond the deadline
@@ -92,9 +90,12 @@ class Place:
 
     def close(self) -> int:
         code = self.host.close()
+        self.tidy()
+        return code
+
+    def tidy(self):
         self.canaries.close()
         self.folder.cleanup()
-        return code
 
 
 def command(pid: int) -> str:
@@ -237,10 +238,10 @@ def main() -> int:
     adopt_orphans()
     PLACE = Place()
     PLACE.start()
-    if PLACE.host.hello is None:
-        code = PLACE.close()
-        print(PLACE.host.messages, end="")
-        return SKIP if code == UNAVAILABLE else 1
+    code = PLACE.host.refusal()
+    if code is not None:
+        PLACE.tidy()
+        return code
     PLACE.warm()
     add_tests(Benign, "benign")
     add_tests(Attacks, "attacks")

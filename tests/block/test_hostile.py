@@ -19,10 +19,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
 from programs import BIN, caisson, environment  # noqa: E402
-from service import FIRST_RUN, Host, Run  # noqa: E402
+from service import FIRST_RUN, SKIP, UNAVAILABLE, Host, Run  # noqa: E402
 
-SKIP = 77
-UNAVAILABLE = 6  # the exit code of caisson for a runtime that is not here
 MIB = 1 << 20
 AT_ONCE = 5  # seconds; an interpreter may have to be made anew, on a machine that has other things to do
 

@@ -15,7 +15,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from service import FIRST_RUN, Host  # noqa: E402
 
 RUNTIME, OPTIONS = sys.argv[2], sys.argv[3:]
-SKIP, UNAVAILABLE = 77, 6
 
 # The repr tells 1 from 1.0 and True, -0.0 from 0.0, and the order of keys.
 REPR = "done(repr(documents))"
@@ -83,10 +82,9 @@ class Inputs(unittest.TestCase):
 def main() -> int:
     global HOST
     HOST = Host("--runtime", RUNTIME, *OPTIONS)
-    if HOST.hello is None:
-        code = HOST.close()
-        print(HOST.messages, end="")
-        return SKIP if code == UNAVAILABLE else 1
+    code = HOST.refusal()
+    if code is not None:
+        return code
     HOST.run("done(1)", seconds=FIRST_RUN)
     program = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False)
     return 1 if HOST.close() or not program.result.wasSuccessful() else 0

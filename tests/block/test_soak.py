@@ -26,8 +26,6 @@ from service import FIRST_RUN, PREPARED, Host, Run  # noqa: E402
 
 RUNTIME, SECONDS = sys.argv[2], float(sys.argv[3])
 OPTIONS = sys.argv[4:]
-SKIP = 77
-UNAVAILABLE = 6  # the exit code of caisson for a runtime that is not here
 
 CALLERS = 4
 ROUND = min(15.0, SECONDS / 12)  # seconds of load between two looks
@@ -180,10 +178,9 @@ def main() -> int:
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="caisson-soak-") as folder:
         host = Host("--runtime", RUNTIME, *OPTIONS, cwd=folder)
-        if host.hello is None:
-            code = host.close()
-            print(host.messages, end="")
-            return SKIP if code == UNAVAILABLE else 1
+        code = host.refusal()
+        if code is not None:
+            return code
         load, looks = Load(host), []
         for script in PREPARED:
             host.wait(host.start(script), FIRST_RUN)
