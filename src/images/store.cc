@@ -35,6 +35,7 @@ bool IsHex(std::string_view text) {
 }
 bool IsId(std::string_view text) { return text.size() == kIdSize && IsHex(text); }
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+bool IsMissing(const std::string& path) { return !Exists(path) && errno == ENOENT; }
 
 Result<void> MakeDirectory(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), 0700) != 0) {
@@ -170,18 +171,24 @@ Result<Store> Store::Open(const std::string& directory) {
   std::error_code error;
   std::string path = std::filesystem::absolute(directory, error).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  CAISSON_TRY(MakeParents(path));
-  CAISSON_TRY(CheckOwnership(path));
-  CAISSON_TRY(MakeDirectory(path + "/names", 0755));
+  if (!IsMissing(path)) CAISSON_TRY(CheckOwnership(path));
   return Store(std::move(path));
 }
 
+Result<void> Store::Make() const {
+  CAISSON_TRY(MakeParents(directory_));
+  CAISSON_TRY(CheckOwnership(directory_));
+  return MakeDirectory(directory_ + "/names", 0755);
+}
+
 Result<os::UniqueFd> Store::Lock() const {
+  CAISSON_TRY(CheckOwnership(directory_));
   CAISSON_ASSIGN(std::optional<os::UniqueFd> lock, TryFlock(directory_ + "/.lock", LOCK_EX));
   return *std::move(lock);
 }
 
 Result<std::optional<os::UniqueFd>> Store::TryBuildLock() const {
+  CAISSON_TRY(Make());
   return TryFlock(directory_ + "/.build.lock", LOCK_EX | LOCK_NB);
 }
 
@@ -220,6 +227,7 @@ Result<Image> Store::Read(const std::string& id) const {
 }
 
 Result<std::vector<Image>> Store::List() const {
+  if (IsMissing(directory_)) return std::vector<Image>{};
   CAISSON_ASSIGN(const os::UniqueFd lock, Lock());
   std::vector<Image> images;
   for (const std::string& id : IdsIn(directory_)) {
@@ -234,12 +242,14 @@ Result<std::vector<Image>> Store::List() const {
 }
 
 Result<Image> Store::Find(const std::string& name_or_id) const {
+  if (IsMissing(directory_)) return Unknown(directory_, name_or_id);
   CAISSON_ASSIGN(const os::UniqueFd lock, Lock());
   CAISSON_ASSIGN(const std::string id, Resolve(directory_, name_or_id));
   return Read(id);
 }
 
 Result<HeldImage> Store::Hold(const std::string& name_or_id) const {
+  if (IsMissing(directory_)) return Unknown(directory_, name_or_id);
   CAISSON_ASSIGN(const os::UniqueFd lock, Lock());
   CAISSON_ASSIGN(const std::string id, Resolve(directory_, name_or_id));
   CAISSON_ASSIGN(Image image, Read(id));
@@ -270,6 +280,7 @@ Result<std::vector<std::string>> Store::Collect() const {
 }
 
 Result<std::vector<std::string>> Store::Remove(const std::string& name_or_id) const {
+  if (IsMissing(directory_)) return Unknown(directory_, name_or_id);
   CAISSON_ASSIGN(const os::UniqueFd lock, Lock());
   CAISSON_ASSIGN(const std::string id, Resolve(directory_, name_or_id));
   CAISSON_ASSIGN(std::vector<Name> names, ReadNames(directory_));

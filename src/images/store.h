@@ -70,8 +70,8 @@ class Store {
   // ~/.cache/caisson/images; empty when none of them is set.
   static std::string DefaultDirectory();
 
-  // Makes the directory when it is missing. Fails with images.store when it does not belong
-  // to this user or root, others can write it, or it cannot be made.
+  // A directory that is missing is an empty store; the first build makes it. Fails with
+  // images.store when it does not belong to this user or root, or others can write it.
   static Result<Store> Open(const std::string& directory);
 
   // All images, those with a name first, by name. An entry that cannot be read is an error.
@@ -106,6 +106,7 @@ class Store {
 
  private:
   explicit Store(std::string directory) : directory_(std::move(directory)) {}
+  Result<void> Make() const;
   Result<os::UniqueFd> Lock() const;
   Result<std::optional<os::UniqueFd>> TryBuildLock() const;
   Result<os::UniqueFd> AwaitBuildLock(const std::stop_token& stop) const;

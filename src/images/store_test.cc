@@ -171,7 +171,16 @@ TEST_F(StoreTest, waiting_for_a_build_can_be_stopped) {
   EXPECT_TRUE(fs::exists(first->path()));
 }
 
+TEST_F(StoreTest, a_directory_that_is_missing_is_an_empty_store_and_stays_missing) {
+  EXPECT_EQ(Count(), 0u);
+  EXPECT_EQ(store_->Find("one").error().code, errors::kImagesUnknown);
+  EXPECT_EQ(store_->Hold("one").error().code, errors::kImagesUnknown);
+  EXPECT_EQ(store_->Remove("one").error().code, errors::kImagesUnknown);
+  EXPECT_FALSE(fs::exists(store_->directory()));
+}
+
 TEST_F(StoreTest, refuses_a_directory_that_others_can_write) {
+  fs::create_directories(store_->directory());
   fs::permissions(store_->directory(), fs::perms(0775));
   auto store = Store::Open(store_->directory());
   ASSERT_FALSE(store);

@@ -46,9 +46,11 @@ class Missing(unittest.TestCase):
         self.assertIn("sudo caisson images build python-science", refused.stderr)
 
     def test_root_is_named(self):
-        refused = run("done(1)", "--root", "/nonexistent")
+        with tempfile.TemporaryDirectory() as empty:
+            missing = f"{empty}/root"
+            refused = run("done(1)", "--root", missing)
         self.assertEqual(refused.code, 6)
-        self.assertIn('"/nonexistent" is no directory', refused.stderr)
+        self.assertIn(f'"{missing}" is no directory', refused.stderr)
 
     def test_runtime_stands_in_the_hello_of_a_service_with_its_reason(self):
         with tempfile.TemporaryDirectory() as empty:
