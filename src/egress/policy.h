@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine may reach, as its owner wrote it and as it is enforced. Plain data; parsing needs
+// no network and no names are looked up.
+//
+//   rule:  host | host:port | *.host | ip | ip:port | cidr | cidr:port | *
+//
+// No rules, null and "*" mean every public address. With any other rule nothing is open but what
+// the rules name. A rule without a port opens TCP, UDP and echo requests (ping), one with a port
+// TCP and UDP to that port. Ranges of ClosedRanges() (egress/address.h) are open to nobody: a rule
+// that lies in them is accepted and echoed, because clients write "240.0.0.0/4" for "nothing", and
+// opens nothing; Effective() says so rule by rule. IPv6 is dropped whole, so its rules are refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "egress/address.h"
+#include "json/value.h"
+
+namespace caisson::egress {
+
+inline constexpr std::size_t kMaxRules = 1000;
+inline constexpr std::size_t kMaxRuleBytes =
+    262;  // "*.", a name of 253 bytes, ":65535", rounded up
+
+struct AddressRule {
+  Range range;
+  std::optional<std::uint16_t> port;  // empty: all
+  std::size_t index = 0;              // in Policy::rules()
+  bool operator==(const AddressRule&) const = default;
+};
+
+// A name and everything below it (`wildcard`: not the name itself).
+struct HostRule {
+  std::string host;  // lower case, without "*."
+  bool wildcard = false;
+  std::optional<std::uint16_t> port;
+  bool operator==(const HostRule&) const = default;
+};
+
+// One rule of the grammar.
+struct Rule {
+  bool everything = false;  // "*"
+  std::optional<AddressRule> address;
+  std::optional<HostRule> host;
+};
+// Fails with egress.bad_rule and egress.ipv6_unsupported; the message begins with "egress[index]"
+// and says what to write instead. Host rules are parsed: whether they are enforced is the policy's.
+Result<Rule> ParseRule(const std::string& text, std::size_t index);
+
+class Policy {
+ public:
+  // Every public address, without any rule.
+  static Policy PublicOnly() { return {}; }
+  // Nothing at all; says "240.0.0.0/4", as clients do.
+  static Policy DenyAll();
+  // Fails as ParseRule, and with egress.too_many_rules and egress.host_names_unsupported.
+  static Result<Policy> Parse(const std::vector<std::string>& rules);
+
+  // Verbatim, in their order.
+  const std::vector<std::string>& rules() const { return rules_; }
+  bool opens_public() const { return public_; }
+  // All that is open when !opens_public(); may lie in closed ranges, partly or wholly.
+  const std::vector<AddressRule>& addresses() const { return addresses_; }
+
+  // What of it reaches the network: closed ranges taken out, without overlaps.
+  std::vector<Range> OpenOnAllPorts() const;
+  struct PortRanges {
+    std::uint16_t port;
+    std::vector<Range> ranges;
+  };
+  std::vector<PortRanges> OpenOnPorts() const;  // by port
+
+  // {"enforced":true, "default":"drop"|"public", "names":"resolved"|"none", "ipv6":"dropped",
+  //  "exceptions":[], "rules":[{"rule","enforced":"address"|"nothing","opens":["203.0.113.0/24"…],
+  //  "port"?,"closed":["private addresses (RFC 1918)"…]?}]}: what GET …/egress adds to the echo.
+  json::Value Effective() const;
+
+  bool operator==(const Policy&) const = default;
+
+ private:
+  std::vector<std::string> rules_;
+  bool public_ = true;
+  std::vector<AddressRule> addresses_;
+};
+
+}  // namespace caisson::egress
