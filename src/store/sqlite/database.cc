@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "errors/store.h"
+
+namespace caisson::store::sqlite {
+namespace {
+
+// Longer than any transaction of ours takes; a program that is stopped in one holds the others up.
+constexpr int kBusyMilliseconds = 15'000;
+
+std::unexpected<Status> Failure(sqlite3* database, const std::string& what) {
+  return Fail(errors::kStoreFailed, fmt::format("{}: {}", what, sqlite3_errmsg(database)));
+}
+
+}  // namespace
+
+Result<bool> Statement::Step() {
+  const int outcome = sqlite3_step(statement_);
+  if (outcome == SQLITE_ROW) return true;
+  if (outcome == SQLITE_DONE) return false;
+  if ((outcome & 0xff) == SQLITE_CONSTRAINT) {
+    return Fail(errors::kStoreConflict, sqlite3_errmsg(database_));
+  }
+  return Failure(database_, "the store cannot be used");
+}
+
+Result<void> Statement::Run() {
+  CAISSON_ASSIGN(const bool row, Step());
+  (void)row;
+  return {};
+}
+
+std::string Statement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+Result<std::unique_ptr<Database>> Database::Open(const std::string& path) {
+  // Made here, since SQLite would make it readable for everybody; its other files take this mode.
+  const int made = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (made < 0) {
+    return Fail(errors::kStoreFailed,
+                fmt::format("the store {} cannot be opened: {}", path, std::strerror(errno)));
+  }
+  close(made);
+  sqlite3* handle = nullptr;
+  const int opened =
+      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<Database> database(new Database(handle));
+  if (opened != SQLITE_OK) return Failure(handle, "the store " + path + " cannot be opened");
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  CAISSON_TRY(database->Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+      "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -1024;"));
+  return database;
+}
+
+Database::~Database() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  sqlite3_close(database_);
+}
+
+Result<void> Database::Execute(const char* sql) {
+  if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return Failure(database_, "the store cannot be used");
+}
+
+Result<std::unique_ptr<Statement>> Database::Prepare(const std::string& sql) {
+  auto known = statements_.find(sql);
+  if (known == statements_.end()) {
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v3(database_, sql.c_str(), static_cast<int>(sql.size()) + 1,
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
+      return Failure(database_, "the store cannot answer");
+    }
+    known = statements_.emplace(sql, statement).first;
+  }
+  return std::make_unique<Statement>(database_, known->second);
+}
+
+}  // namespace caisson::store::sqlite

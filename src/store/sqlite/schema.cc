@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/schema.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "errors/store.h"
+
+namespace caisson::store::sqlite {
+namespace {
+
+// Only ever add to the end: files out there have had the first ones.
+constexpr std::array<const char*, 1> kSteps{R"(
+CREATE TABLE tenants (
+  id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, sandboxes INTEGER NOT NULL,
+  vcpus INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
+  templates INTEGER NOT NULL, networks INTEGER NOT NULL, bandwidth_bytes INTEGER NOT NULL
+) STRICT;
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, label TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE, hint TEXT NOT NULL, is_admin INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, revoked_at INTEGER
+) STRICT;
+CREATE TABLE sandboxes (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
+  state TEXT NOT NULL, host TEXT NOT NULL, created_by TEXT NOT NULL, shape TEXT NOT NULL,
+  rootfs TEXT NOT NULL, image TEXT NOT NULL, vcpus INTEGER NOT NULL, cpus REAL NOT NULL,
+  memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL, ip TEXT NOT NULL, egress TEXT NOT NULL,
+  envs TEXT NOT NULL, ssh_pubkeys TEXT NOT NULL, labels TEXT NOT NULL,
+  ingress_enabled INTEGER NOT NULL, ingress_token_hash TEXT NOT NULL, auto_pause_seconds INTEGER,
+  bandwidth_quota INTEGER NOT NULL, bytes_out INTEGER NOT NULL, bytes_in INTEGER NOT NULL,
+  is_capped INTEGER NOT NULL, forked_from TEXT, spawn_ms REAL, created_at INTEGER NOT NULL,
+  running_at INTEGER, paused_at INTEGER, last_resumed_at INTEGER, destroyed_at INTEGER,
+  delete_at INTEGER, failure TEXT NOT NULL, revision INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name)
+  WHERE state NOT IN ('destroyed', 'failed');
+CREATE INDEX sandboxes_by_tenant ON sandboxes (tenant, created_at);
+CREATE INDEX sandboxes_by_ip ON sandboxes (ip) WHERE ip <> '';
+CREATE INDEX live_sandboxes ON sandboxes (host) WHERE state NOT IN ('destroyed', 'failed');
+CREATE TABLE access_tokens (
+  sandbox TEXT PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE, hash TEXT NOT NULL UNIQUE,
+  hint TEXT NOT NULL, created_at INTEGER NOT NULL, rotated_at INTEGER
+) STRICT;
+CREATE TABLE networks (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
+  created_at INTEGER NOT NULL, UNIQUE (tenant, name)
+) STRICT;
+CREATE TABLE members (
+  network TEXT NOT NULL REFERENCES networks ON DELETE CASCADE,
+  sandbox TEXT NOT NULL REFERENCES sandboxes ON DELETE CASCADE, PRIMARY KEY (network, sandbox)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memberships ON members (sandbox);
+CREATE TABLE templates (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
+  base TEXT NOT NULL, dockerfile TEXT NOT NULL, state TEXT NOT NULL, image TEXT NOT NULL,
+  bytes INTEGER NOT NULL, attempt INTEGER NOT NULL, created_at INTEGER NOT NULL, built_at INTEGER,
+  failure TEXT NOT NULL, UNIQUE (tenant, name)
+) STRICT;
+CREATE TABLE template_lines (
+  seq INTEGER PRIMARY KEY, template_id TEXT NOT NULL REFERENCES templates ON DELETE CASCADE,
+  attempt INTEGER NOT NULL, at INTEGER NOT NULL, level TEXT NOT NULL, line TEXT NOT NULL
+) STRICT;
+CREATE INDEX lines_by_template ON template_lines (template_id, seq);
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, tenant TEXT NOT NULL,
+  sandbox TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_by_tenant ON events (tenant, seq);
+CREATE TABLE audit (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, tenant TEXT NOT NULL,
+  actor TEXT NOT NULL, peer TEXT NOT NULL, request_id TEXT NOT NULL, action TEXT NOT NULL,
+  target TEXT NOT NULL, status INTEGER NOT NULL
+) STRICT;
+CREATE TABLE idempotency (
+  tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, sandbox TEXT NOT NULL,
+  created_at INTEGER NOT NULL, PRIMARY KEY (tenant, key)
+) STRICT, WITHOUT ROWID;
+)"};
+
+Result<std::int64_t> VersionOf(Database& database) {
+  CAISSON_ASSIGN(auto statement, database.Prepare("PRAGMA user_version"));
+  CAISSON_TRY(statement->Step());
+  return statement->Integer(0);
+}
+
+Result<void> TakeSteps(Database& database) {
+  CAISSON_ASSIGN(const std::int64_t version, VersionOf(database));
+  const auto newest = static_cast<std::int64_t>(kSteps.size());
+  if (version > newest) {
+    return Fail(errors::kStoreVersion,
+                fmt::format("the store has schema version {}, this program knows {}; run the "
+                            "program that made it, or a newer one",
+                            version, newest));
+  }
+  for (std::int64_t step = version; step < newest; ++step) {
+    CAISSON_TRY(database.Execute(kSteps[static_cast<std::size_t>(step)]));
+  }
+  if (version == newest) return {};
+  return database.Execute(fmt::format("PRAGMA user_version = {}", newest).c_str());
+}
+
+}  // namespace
+
+Result<void> Migrate(Database& database) {
+  CAISSON_TRY(database.Execute("BEGIN IMMEDIATE"));
+  auto taken = TakeSteps(database);
+  CAISSON_TRY(database.Execute(taken ? "COMMIT" : "ROLLBACK"));
+  return taken;
+}
+
+}  // namespace caisson::store::sqlite

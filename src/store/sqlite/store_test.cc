@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "errors/store.h"
+#include "store/sqlite/database.h"
+
+namespace caisson::store::sqlite {
+namespace {
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() {
+    std::string pattern = ::testing::TempDir() + "caisson-store-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    path_ = directory_ + "/store.db";
+    store_ = Open(path_).value();
+    EXPECT_TRUE(store_->Write([](Rows& rows) { return rows.PutTenant({.id = "alice"}); }));
+    EXPECT_TRUE(store_->Write([](Rows& rows) { return rows.PutTenant({.id = "bob"}); }));
+  }
+  ~StoreTest() override {
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  static Sandbox Make(const std::string& id, const std::string& name) {
+    Sandbox sandbox;
+    sandbox.id = id;
+    sandbox.tenant = "alice";
+    sandbox.name = name;
+    sandbox.host = "here";
+    return sandbox;
+  }
+  Result<void> Insert(const Sandbox& sandbox) {
+    return store_->Write([&](Rows& rows) { return rows.InsertSandbox(sandbox); });
+  }
+  Sandbox Find(const std::string& id) {
+    return store_->Read([&](Rows& rows) { return rows.FindSandbox(id); }).value().value();
+  }
+  std::vector<std::string> Ids(const SandboxFilter& filter) {
+    auto found = store_->Read([&](Rows& rows) { return rows.Sandboxes(filter); }).value();
+    std::vector<std::string> ids;
+    for (const Sandbox& row : found) ids.push_back(row.id);
+    return ids;
+  }
+
+  std::string directory_;
+  std::string path_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(StoreTest, KeepsEveryFieldOfASandbox) {
+  Sandbox sandbox = Make("sb-1", "quick-fox");
+  sandbox.egress = {"*.example.org", "10.0.0.0/8:443"};
+  sandbox.envs = {{"KEY", "value with \"quotes\", a\nline and \x01"}, {"EMPTY", ""}};
+  sandbox.labels = {{"team", "red"}};
+  sandbox.cpus = 0.5;
+  sandbox.spawn_ms = 12.25;
+  sandbox.auto_pause_seconds = 60;
+  sandbox.forked_from = "sb-0";
+  sandbox.running_at = 1'700'000'000'123;
+  ASSERT_TRUE(Insert(sandbox));
+  const Sandbox found = Find("sb-1");
+  EXPECT_EQ(found.egress, sandbox.egress);
+  EXPECT_EQ(found.envs, sandbox.envs);
+  EXPECT_EQ(found.labels, sandbox.labels);
+  EXPECT_EQ(found.cpus, 0.5);
+  EXPECT_EQ(found.spawn_ms, 12.25);
+  EXPECT_EQ(found.auto_pause_seconds, 60);
+  EXPECT_EQ(found.forked_from, "sb-0");
+  EXPECT_EQ(found.running_at, sandbox.running_at);
+  EXPECT_FALSE(found.paused_at);
+}
+
+TEST_F(StoreTest, IsKeptForItsOwnerAlone) {
+  struct stat info{};
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << suffix;
+  }
+}
+
+TEST_F(StoreTest, FreesANameWhenItsSandboxHasEnded) {
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  auto refused = Insert(Make("sb-2", "box"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errors::kStoreConflict);
+  Sandbox others = Make("sb-3", "box");
+  others.tenant = "bob";
+  EXPECT_TRUE(Insert(others));
+  Sandbox first = Find("sb-1");
+  first.state = SandboxState::kDestroyed;
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.UpdateSandbox(first); }));
+  EXPECT_TRUE(Insert(Make("sb-2", "box")));
+}
+
+TEST_F(StoreTest, RefusesAnUpdateOfWhatHasChanged) {
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  Sandbox one = Find("sb-1");
+  Sandbox two = one;
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.UpdateSandbox(one); }));
+  auto late = store_->Write([&](Rows& rows) { return rows.UpdateSandbox(two); });
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, errors::kStoreStale);
+  EXPECT_EQ(two.revision, 0);
+}
+
+TEST_F(StoreTest, UndoesATransactionThatFails) {
+  auto outcome = store_->Write([&](Rows& rows) -> Result<void> {
+    CAISSON_TRY(rows.InsertSandbox(Make("sb-1", "box")));
+    return rows.InsertSandbox(Make("sb-1", "other"));
+  });
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(Ids({}).empty());
+}
+
+TEST_F(StoreTest, ListsRunningOnesFirstAndHidesDestroyedOnes) {
+  int at = 0;
+  auto add = [&](const std::string& id, SandboxState state) {
+    Sandbox sandbox = Make(id, id);
+    sandbox.state = state;
+    sandbox.created_at = ++at;
+    ASSERT_TRUE(Insert(sandbox));
+  };
+  add("paused", SandboxState::kPaused);
+  add("destroyed", SandboxState::kDestroyed);
+  add("running", SandboxState::kRunning);
+  add("failed", SandboxState::kFailed);
+  EXPECT_EQ(Ids({}), (std::vector<std::string>{"running", "paused", "failed"}));
+  EXPECT_EQ(Ids({.states = {SandboxState::kDestroyed}}), (std::vector<std::string>{"destroyed"}));
+  EXPECT_EQ(Ids({.limit = 1, .offset = 1}), (std::vector<std::string>{"paused"}));
+  EXPECT_EQ(Ids({.tenant = "bob"}), (std::vector<std::string>{}));
+  const auto usage = store_->Read([](Rows& rows) { return rows.UsageByTenant("here"); }).value();
+  EXPECT_EQ(usage.at("alice").sandboxes, 2);
+}
+
+TEST_F(StoreTest, FindsByLabels) {
+  Sandbox sandbox = Make("sb-1", "one");
+  sandbox.labels = {{"a.b", "1"}, {"team", "red"}};
+  ASSERT_TRUE(Insert(sandbox));
+  ASSERT_TRUE(Insert(Make("sb-2", "two")));
+  EXPECT_EQ(Ids({.labels = {{"a.b", "1"}}}), (std::vector<std::string>{"sb-1"}));
+  EXPECT_EQ(Ids({.labels = {{"a.b", "1"}, {"team", "blue"}}}), (std::vector<std::string>{}));
+}
+
+TEST_F(StoreTest, PurgesOldTombstonesWithTheirTokens) {
+  Sandbox sandbox = Make("sb-1", "one");
+  sandbox.state = SandboxState::kDestroyed;
+  sandbox.destroyed_at = 1000;
+  ASSERT_TRUE(Insert(sandbox));
+  ASSERT_TRUE(
+      store_->Write([](Rows& rows) { return rows.PutToken({.sandbox = "sb-1", .hash = "h"}); }));
+  auto purge = [&](Milliseconds before) {
+    return store_->Write([&](Rows& rows) { return rows.PurgeSandboxes("here", before); }).value();
+  };
+  EXPECT_EQ(purge(1000), 0);
+  EXPECT_EQ(purge(1001), 1);
+  EXPECT_FALSE(store_->Read([](Rows& rows) { return rows.FindTokenByHash("h"); }).value());
+}
+
+TEST_F(StoreTest, LetsReadersSeeAnotherProcessWrite) {
+  auto other = Open(path_).value();
+  ASSERT_TRUE(other->Write([](Rows& rows) {
+    return rows.InsertKey({.id = "k", .tenant = "alice", .hash = "abc", .is_admin = true});
+  }));
+  auto key = store_->Read([](Rows& rows) { return rows.FindKeyByHash("abc"); }).value();
+  ASSERT_TRUE(key);
+  EXPECT_TRUE(key->is_admin);
+  EXPECT_TRUE(store_->Write([](Rows& rows) { return rows.RevokeKey("k", 5); }).value());
+  EXPECT_FALSE(store_->Write([](Rows& rows) { return rows.RevokeKey("k", 6); }).value());
+}
+
+TEST_F(StoreTest, ManyWritersLoseNothing) {
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  auto count_up = [&] {
+    auto own = Open(path_).value();
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(own->Write([](Rows& rows) -> Result<void> {
+        CAISSON_ASSIGN(auto row, rows.FindSandbox("sb-1"));
+        ++row->bytes_out;
+        return rows.UpdateSandbox(*row);
+      }));
+    }
+  };
+  std::thread one(count_up);
+  std::thread two(count_up);
+  one.join();
+  two.join();
+  EXPECT_EQ(Find("sb-1").bytes_out, 100);
+}
+
+TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
+  for (const char* tenant : {"alice", "bob", "alice"}) {
+    ASSERT_TRUE(store_->Write([&](Rows& rows) {
+      return rows.AppendEvent({.tenant = tenant, .type = "sandbox.running", .data = "{}"});
+    }));
+  }
+  auto events = store_->Read([](Rows& rows) { return rows.EventsAfter("alice", 0, 10); }).value();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_LT(events[0].seq, events[1].seq);
+}
+
+TEST_F(StoreTest, RefusesAFileOfANewerProgram) {
+  const std::string path = directory_ + "/newer.db";
+  ASSERT_TRUE(Database::Open(path).value()->Execute("PRAGMA user_version = 999"));
+  auto opened = Open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errors::kStoreVersion);
+}
+
+}  // namespace
+}  // namespace caisson::store::sqlite

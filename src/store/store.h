@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the control plane remembers: tenants, API keys (hashes only), sandboxes and their
+// tombstones, access tokens, networks, templates with their logs, events, the audit log. Plain
+// rows, no policy: which transition is allowed, who may do what and what fits is decided above.
+// Several processes may use one store at a time. A Store is thread-safe; Rows belong to the call
+// that they were given to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace caisson::store {
+
+using Milliseconds = std::int64_t;  // since 1970, UTC
+
+// The states of sandbox-api; how they follow one another is control/states.h.
+enum class SandboxState : std::uint8_t {
+  kCreating,
+  kRunning,
+  kPausing,
+  kPaused,
+  kResuming,
+  kForking,
+  kError,
+  kDestroying,
+  kDestroyed,
+  kFailed,
+};
+std::string_view ToText(SandboxState state);
+std::optional<SandboxState> ParseSandboxState(std::string_view text);
+// Nothing of the machine is left, and its name is free again.
+bool IsTerminal(SandboxState state);
+
+inline constexpr std::int64_t kUnlimited = -1;
+
+struct Quota {  // kUnlimited: no limit
+  std::int64_t sandboxes = 100;
+  std::int64_t vcpus = kUnlimited;
+  std::int64_t memory_mib = kUnlimited;
+  std::int64_t disk_mib = kUnlimited;
+  std::int64_t templates = 50;
+  std::int64_t networks = 20;
+  std::int64_t bandwidth_bytes = std::int64_t{5} << 30;  // of each sandbox
+  bool operator==(const Quota&) const = default;
+};
+
+struct Tenant {
+  std::string id;
+  Milliseconds created_at = 0;
+  Quota quota;
+};
+
+struct Key {
+  std::string id;
+  std::string tenant;
+  std::string label;
+  std::string hash;  // of the secret; the secret itself is nowhere
+  std::string hint;  // its first characters
+  bool is_admin = false;
+  Milliseconds created_at = 0;
+  std::optional<Milliseconds> revoked_at;
+};
+
+// The delegated token of one sandbox.
+struct AccessToken {
+  std::string sandbox;
+  std::string hash;
+  std::string hint;
+  Milliseconds created_at = 0;
+  std::optional<Milliseconds> rotated_at;
+};
+
+struct Sandbox {
+  std::string id;
+  std::string tenant;
+  std::string name;
+  SandboxState state = SandboxState::kCreating;
+  std::string host;        // whose machine it is
+  std::string created_by;  // id of the key
+  std::string shape;
+  std::string rootfs;  // as asked for
+  std::string image;   // id in the image store
+  std::int64_t vcpus = 0;
+  double cpus = 0;  // of a host's processor time
+  std::int64_t memory_mib = 0;
+  std::int64_t disk_mib = 0;
+  std::string ip;  // empty: none yet
+  std::vector<std::string> egress;
+  std::map<std::string, std::string> envs;
+  std::vector<std::string> ssh_pubkeys;
+  std::map<std::string, std::string> labels;
+  bool ingress_enabled = false;
+  std::string ingress_token_hash;  // empty: none is asked for
+  std::optional<std::int64_t> auto_pause_seconds;
+  std::int64_t bandwidth_quota = kUnlimited;
+  std::int64_t bytes_out = 0;  // as last seen
+  std::int64_t bytes_in = 0;
+  bool is_capped = false;  // the quota is used up and the network closed for that
+  std::optional<std::string> forked_from;
+  std::optional<double> spawn_ms;
+  Milliseconds created_at = 0;
+  std::optional<Milliseconds> running_at;
+  std::optional<Milliseconds> paused_at;
+  std::optional<Milliseconds> last_resumed_at;
+  std::optional<Milliseconds> destroyed_at;  // also set for failed
+  std::optional<Milliseconds> delete_at;     // the owner's wish
+  std::string failure;                       // why it is failed or error
+  std::int64_t revision = 0;                 // counted by UpdateSandbox
+};
+
+struct SandboxFilter {
+  std::optional<std::string> tenant;
+  std::optional<std::string> host;
+  std::vector<SandboxState> states;           // empty: all but destroyed
+  std::map<std::string, std::string> labels;  // all of them
+  std::int64_t limit = kUnlimited;
+  std::int64_t offset = 0;
+};
+
+struct Usage {
+  std::int64_t sandboxes = 0;
+  std::int64_t vcpus = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t disk_mib = 0;
+};
+
+struct Network {
+  std::string id;
+  std::string tenant;
+  std::string name;
+  Milliseconds created_at = 0;
+};
+
+enum class TemplateState : std::uint8_t { kPending, kBuilding, kReady, kFailed };
+std::string_view ToText(TemplateState state);
+std::optional<TemplateState> ParseTemplateState(std::string_view text);
+
+struct Template {
+  std::string id;
+  std::string tenant;
+  std::string name;
+  std::string base;
+  std::string dockerfile;
+  TemplateState state = TemplateState::kPending;
+  std::string image;  // id in the image store, once ready
+  std::int64_t bytes = 0;
+  std::int64_t attempt = 1;
+  Milliseconds created_at = 0;
+  std::optional<Milliseconds> built_at;
+  std::string failure;
+};
+
+struct TemplateLine {
+  std::int64_t seq = 0;  // given by the store
+  std::string template_id;
+  std::int64_t attempt = 1;
+  Milliseconds at = 0;
+  std::string level;  // "info", "error"
+  std::string line;
+};
+
+struct Event {
+  std::int64_t seq = 0;  // given by the store, rising
+  Milliseconds at = 0;
+  std::string tenant;
+  std::string sandbox;  // may be empty
+  std::string type;     // "sandbox.running", "template.ready"
+  std::string data;     // a JSON object
+};
+
+struct AuditEntry {
+  std::int64_t seq = 0;  // given by the store
+  Milliseconds at = 0;
+  std::string tenant;
+  std::string actor;  // id of the key, "token of <sandbox>", "auto-pause"
+  std::string peer;
+  std::string request_id;
+  std::string action;  // "POST /v1/sandboxes"
+  std::string target;  // id of the sandbox, template …, may be empty
+  std::int64_t status = 0;
+};
+
+// One Idempotency-Key that a tenant has used.
+struct Idempotency {
+  std::string tenant;
+  std::string key;
+  std::string fingerprint;  // of the request
+  std::string sandbox;
+  Milliseconds created_at = 0;
+};
+
+// Finders give an empty optional when there is no such row. Inserting what exists already fails
+// with store.conflict, everything else that goes wrong with store.failed.
+class Rows {
+ public:
+  virtual ~Rows() = default;
+
+  virtual Result<void> PutTenant(const Tenant& tenant) = 0;  // inserts or replaces
+  virtual Result<std::optional<Tenant>> FindTenant(const std::string& id) = 0;
+  virtual Result<std::vector<Tenant>> Tenants() = 0;
+
+  virtual Result<void> InsertKey(const Key& key) = 0;
+  virtual Result<std::optional<Key>> FindKeyByHash(const std::string& hash) = 0;
+  virtual Result<std::vector<Key>> Keys() = 0;
+  // False when there is none, or it is revoked already.
+  virtual Result<bool> RevokeKey(const std::string& id, Milliseconds at) = 0;
+
+  virtual Result<void> PutToken(const AccessToken& token) = 0;  // inserts or replaces
+  virtual Result<std::optional<AccessToken>> FindToken(const std::string& sandbox) = 0;
+  virtual Result<std::optional<AccessToken>> FindTokenByHash(const std::string& hash) = 0;
+  virtual Result<bool> DeleteToken(const std::string& sandbox) = 0;
+
+  // A name that another sandbox of the tenant has, which is not terminal, is a conflict.
+  virtual Result<void> InsertSandbox(const Sandbox& sandbox) = 0;
+  virtual Result<std::optional<Sandbox>> FindSandbox(const std::string& id) = 0;
+  virtual Result<std::optional<Sandbox>> FindSandboxByIp(const std::string& tenant,
+                                                         const std::string& ip) = 0;
+  // Running and paused ones first, then the newest.
+  virtual Result<std::vector<Sandbox>> Sandboxes(const SandboxFilter& filter) = 0;
+  virtual Result<std::int64_t> CountSandboxes(const SandboxFilter& filter) = 0;
+  // Writes the whole row when the stored revision is still that of `sandbox`, and counts it up in
+  // both; else fails with store.stale.
+  virtual Result<void> UpdateSandbox(Sandbox& sandbox) = 0;
+  // By tenant, of what is not terminal.
+  virtual Result<std::map<std::string, Usage>> UsageByTenant(const std::string& host) = 0;
+  // Removes terminal rows whose end lies before `before`, with all that hangs on them.
+  virtual Result<std::int64_t> PurgeSandboxes(const std::string& host, Milliseconds before) = 0;
+
+  virtual Result<void> InsertNetwork(const Network& network) = 0;
+  // By id or name.
+  virtual Result<std::optional<Network>> FindNetwork(const std::string& tenant,
+                                                     const std::string& id_or_name) = 0;
+  virtual Result<std::vector<Network>> Networks(const std::string& tenant) = 0;
+  virtual Result<void> DeleteNetwork(const std::string& id) = 0;
+  virtual Result<void> AddMember(const std::string& network, const std::string& sandbox) = 0;
+  virtual Result<bool> RemoveMember(const std::string& network, const std::string& sandbox) = 0;
+  // Only those that are not terminal.
+  virtual Result<std::vector<Sandbox>> Members(const std::string& network) = 0;
+  virtual Result<std::vector<Network>> NetworksOf(const std::string& sandbox) = 0;
+
+  virtual Result<void> InsertTemplate(const Template& row) = 0;
+  virtual Result<void> UpdateTemplate(const Template& row) = 0;
+  virtual Result<std::optional<Template>> FindTemplate(const std::string& tenant,
+                                                       const std::string& id_or_name) = 0;
+  virtual Result<std::vector<Template>> Templates(const std::optional<std::string>& tenant) = 0;
+  virtual Result<void> DeleteTemplate(const std::string& id) = 0;
+  virtual Result<void> AppendTemplateLine(const TemplateLine& line) = 0;
+  virtual Result<std::vector<TemplateLine>> TemplateLines(const std::string& id,
+                                                          std::optional<std::int64_t> attempt,
+                                                          std::int64_t after) = 0;
+
+  virtual Result<std::int64_t> AppendEvent(const Event& event) = 0;
+  virtual Result<std::vector<Event>> EventsAfter(const std::string& tenant, std::int64_t seq,
+                                                 std::int64_t limit) = 0;
+  virtual Result<std::int64_t> NewestEvent() = 0;
+  virtual Result<void> PurgeEvents(Milliseconds before) = 0;
+
+  virtual Result<void> AppendAudit(const AuditEntry& entry) = 0;
+  virtual Result<std::vector<AuditEntry>> AuditAfter(std::int64_t seq, std::int64_t limit) = 0;
+
+  virtual Result<void> InsertIdempotency(const Idempotency& row) = 0;
+  virtual Result<std::optional<Idempotency>> FindIdempotency(const std::string& tenant,
+                                                             const std::string& key) = 0;
+  virtual Result<void> PurgeIdempotency(Milliseconds before) = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // One transaction; what `work` fails with is returned, and nothing of it is kept then. Writers
+  // wait for one another, also between processes; readers wait for nobody.
+  template <typename Work>
+  auto Write(Work work) -> std::invoke_result_t<Work, Rows&> {
+    return Run<std::invoke_result_t<Work, Rows&>>(true, std::move(work));
+  }
+  // A consistent view of one moment; `work` must not change anything.
+  template <typename Work>
+  auto Read(Work work) -> std::invoke_result_t<Work, Rows&> {
+    return Run<std::invoke_result_t<Work, Rows&>>(false, std::move(work));
+  }
+
+ protected:
+  virtual Result<void> Transact(bool writes, const std::function<Result<void>(Rows&)>& work) = 0;
+
+ private:
+  template <typename Returned, typename Work>
+  Returned Run(bool writes, Work work) {
+    std::optional<Returned> returned;
+    CAISSON_TRY(Transact(writes, [&](Rows& rows) -> Result<void> {
+      returned = work(rows);
+      if (!*returned) return Fail(returned->error());
+      return {};
+    }));
+    return *std::move(returned);
+  }
+};
+
+}  // namespace caisson::store
