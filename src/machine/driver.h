@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes machines: small computers with processes, files and perhaps a network. A Driver does
+// what needs the host; commands, files and tunnels go through the machine's own agent (src/agent),
+// over connections that Connect hands out, for every driver alike.
+//
+// A machine outlives the program that made it: List of a new Driver over the same state finds it.
+// All calls block, may come from any thread, and are done one after the other per machine. What a
+// driver does not declare in its Capabilities fails with machine.unsupported, before anything
+// happens. A call that fails has changed nothing, unless it says otherwise.
+//
+// Every call can fail with machine.unavailable (the helper or the host cannot do it now), and every
+// call that names a machine with machine.unknown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "egress/policy.h"
+#include "os/fd.h"
+
+namespace caisson::machine {
+
+// How a paused machine is kept.
+enum class Level : std::uint8_t {
+  kNone,
+  kMemory,  // its processes stand still in the host's memory; a reboot of the host ends them
+  kDisk,    // it takes no memory of the host and survives a reboot; kMemory can be had, too
+};
+// What of a machine a snapshot or a fork holds.
+enum class Extent : std::uint8_t {
+  kNone,
+  kFilesystem,  // its disk; processes start anew
+  kFull,        // its memory and processes as well
+};
+
+struct Capabilities {
+  std::string driver;     // "jail"
+  std::string isolation;  // in a few words, for people
+  Level pause = Level::kNone;
+  // Whether processes go on after a pause to disk; else only the files are kept.
+  bool disk_pause_keeps_processes = false;
+  Extent snapshot = Extent::kNone;
+  Extent fork = Extent::kNone;
+  bool resize_disk = false;
+  bool network = false;          // policies that open something are enforced
+  bool host_name_rules = false;  // so are rules that name hosts
+  bool operator==(const Capabilities&) const = default;
+};
+
+inline constexpr std::size_t kMaxIdLength = 40;
+inline constexpr std::size_t kMaxHostNameLength = 63;
+inline constexpr std::uint64_t kMinMemoryBytes = 32ull << 20;
+inline constexpr std::uint64_t kMinDiskBytes = 64ull << 20;
+inline constexpr std::uint64_t kMaxDiskBytes = 16ull << 40;
+inline constexpr std::uint64_t kMinPids = 8;
+
+struct MachineSpec {
+  std::string id;         // [a-z0-9-]{1,40}, chosen by the caller
+  std::string host_name;  // [a-z0-9-]{1,63}, neither first nor last a hyphen; empty: the id
+  std::string image;      // id (sha256) of an image of the store
+  double cpus = 1;        // of the guest's processes; 0.01 to 1024
+  std::uint64_t memory_bytes = 256ull << 20;
+  std::uint64_t disk_bytes = 1ull << 30;  // hard quota of everything that it writes
+  std::uint64_t pids = 512;               // threads count
+  egress::Policy network;
+};
+
+enum class State : std::uint8_t {
+  kRunning,
+  kPausedInMemory,
+  kPausedOnDisk,
+  // Its processes have ended though nobody paused it: the agent was killed, or the host was
+  // rebooted. Its disk is there: Resume starts it again.
+  kStopped,
+};
+std::string_view NameOf(State state);  // "running", "paused_in_memory", …
+
+struct Machine {
+  std::string id;
+  State state = State::kStopped;
+  std::string ip;  // its own address, which the host can reach; empty without a network
+  std::string image;
+  std::uint64_t disk_bytes = 0;
+};
+
+struct Snapshot {
+  std::string id;
+  std::string image;
+  std::uint64_t disk_bytes = 0;    // the quota of what is restored from it, at least
+  std::uint64_t stored_bytes = 0;  // what it takes on the host's disk
+};
+
+struct Stats {
+  std::uint64_t memory_bytes = 0;  // of the guest's processes and the files that they have in use
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t cpu_nanoseconds = 0;  // used since it was started or resumed from disk
+  std::uint64_t pids = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t disk_used_bytes = 0;
+  std::uint64_t network_received_bytes = 0;  // by the machine, from outside
+  std::uint64_t network_sent_bytes = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  virtual Capabilities capabilities() const = 0;
+
+  // Returns when the machine's agent answers. Fails with machine.invalid (the message names the
+  // field), machine.exists, machine.no_image, machine.full; on failure nothing of it is left.
+  virtual Result<Machine> Create(const MachineSpec& spec) = 0;
+
+  // Ends its processes and removes everything of it, in whatever state; an id that is unknown is
+  // fine. After a failure it can be called again.
+  virtual Result<void> Destroy(const std::string& id) = 0;
+
+  // Idempotent; a pause to disk of a machine that is paused in memory moves it there, the reverse
+  // leaves it. Files that were written before it are there after Resume, for kMemory also after a
+  // reboot of the host. A stopped machine fails with machine.wrong_state.
+  virtual Result<void> Pause(const std::string& id, Level level) = 0;
+  // Idempotent. Returns when the agent answers, with the network policy that it had before.
+  virtual Result<void> Resume(const std::string& id) = 0;
+
+  // A new machine from the parent's disk (or all of it), which must be paused
+  // (machine.wrong_state) and stays so. Of `child` the image is the parent's, whatever it says; its
+  // disk is not smaller (machine.invalid). Else as Create.
+  virtual Result<Machine> Fork(const std::string& parent, const MachineSpec& child) = 0;
+
+  // Keeps the disk (or all) of a machine in any state under `snapshot`, an id as of machines; the
+  // machine's processes stand still meanwhile. Fails with machine.exists.
+  virtual Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot) = 0;
+  virtual Result<Machine> Restore(const std::string& snapshot,
+                                  const MachineSpec& spec) = 0;          // Fork
+  virtual Result<void> RemoveSnapshot(const std::string& snapshot) = 0;  // as Destroy
+  virtual Result<std::vector<Snapshot>> ListSnapshots() = 0;
+
+  // Grows the disk, in any state; what is not larger fails with machine.invalid.
+  virtual Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) = 0;
+
+  // In one step; on failure the old rules stand. A machine that is paused has the new policy before
+  // its first instruction after Resume.
+  virtual Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) = 0;
+
+  virtual Result<Stats> ReadStats(const std::string& id) = 0;
+
+  // What really lives, for adoption and reaping; in no order.
+  virtual Result<std::vector<Machine>> List() = 0;
+
+  // A new connection to the machine's agent: a stream, close-on-exec. A machine that does not run
+  // fails with machine.wrong_state.
+  virtual Result<os::UniqueFd> Connect(const std::string& id) = 0;
+};
+
+}  // namespace caisson::machine
