@@ -102,8 +102,10 @@ struct Sandbox {
   std::string ingress_token_hash;  // empty: none is asked for
   std::optional<std::int64_t> auto_pause_seconds;
   std::int64_t bandwidth_quota = kUnlimited;
-  std::int64_t bytes_out = 0;  // as last seen
+  std::int64_t bytes_out = 0;  // in its whole life, as last seen
   std::int64_t bytes_in = 0;
+  std::int64_t counter_out = 0;  // the machine's own counters then; they may begin anew
+  std::int64_t counter_in = 0;
   bool is_capped = false;  // the quota is used up and the network closed for that
   std::optional<std::string> forked_from;
   std::optional<double> spawn_ms;
@@ -267,7 +269,7 @@ class Rows {
   virtual Result<void> AppendAudit(const AuditEntry& entry) = 0;
   virtual Result<std::vector<AuditEntry>> AuditAfter(std::int64_t seq, std::int64_t limit) = 0;
 
-  virtual Result<void> InsertIdempotency(const Idempotency& row) = 0;
+  virtual Result<void> PutIdempotency(const Idempotency& row) = 0;  // inserts or replaces
   virtual Result<std::optional<Idempotency>> FindIdempotency(const std::string& tenant,
                                                              const std::string& key) = 0;
   virtual Result<void> PurgeIdempotency(Milliseconds before) = 0;

@@ -84,6 +84,8 @@ struct Table<Sandbox> {
     visit("bandwidth_quota", row.bandwidth_quota);
     visit("bytes_out", row.bytes_out);
     visit("bytes_in", row.bytes_in);
+    visit("counter_out", row.counter_out);
+    visit("counter_in", row.counter_in);
     visit("is_capped", row.is_capped);
     visit("forked_from", row.forked_from);
     visit("spawn_ms", row.spawn_ms);

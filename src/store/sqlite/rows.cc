@@ -251,8 +251,8 @@ Result<std::vector<AuditEntry>> SqliteRows::AuditAfter(std::int64_t seq, std::in
   return Select<AuditEntry>(database_, "WHERE seq > ? ORDER BY seq LIMIT ?", seq, limit);
 }
 
-Result<void> SqliteRows::InsertIdempotency(const Idempotency& row) {
-  return InsertRow(database_, row);
+Result<void> SqliteRows::PutIdempotency(const Idempotency& row) {
+  return InsertRow(database_, row, "INSERT OR REPLACE");
 }
 Result<std::optional<Idempotency>> SqliteRows::FindIdempotency(const std::string& tenant,
                                                                const std::string& key) {

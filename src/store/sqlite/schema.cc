@@ -30,7 +30,7 @@ CREATE TABLE sandboxes (
   envs TEXT NOT NULL, ssh_pubkeys TEXT NOT NULL, labels TEXT NOT NULL,
   ingress_enabled INTEGER NOT NULL, ingress_token_hash TEXT NOT NULL, auto_pause_seconds INTEGER,
   bandwidth_quota INTEGER NOT NULL, bytes_out INTEGER NOT NULL, bytes_in INTEGER NOT NULL,
-  is_capped INTEGER NOT NULL, forked_from TEXT, spawn_ms REAL, created_at INTEGER NOT NULL,
+  counter_out INTEGER NOT NULL, counter_in INTEGER NOT NULL, is_capped INTEGER NOT NULL, forked_from TEXT, spawn_ms REAL, created_at INTEGER NOT NULL,
   running_at INTEGER, paused_at INTEGER, last_resumed_at INTEGER, destroyed_at INTEGER,
   delete_at INTEGER, failure TEXT NOT NULL, revision INTEGER NOT NULL
 ) STRICT;

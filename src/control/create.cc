@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making sandboxes: plan, row, machine.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "control/names.h"
+#include "control/plan.h"
+#include "control/request_check.h"
+#include "control/secret.h"
+#include "control/shapes.h"
+#include "errors/control.h"
+#include "errors/machine.h"
+#include "errors/store.h"
+#include "json/writer.h"
+
+namespace caisson::control {
+namespace {
+
+constexpr std::int64_t kMib = 1 << 20;
+constexpr int kNameAttempts = 8;
+
+Result<egress::Policy> ParseEgress(const std::vector<std::string>& rules) {
+  auto policy = egress::Policy::Parse(rules);
+  if (policy) return policy;
+  return FailAt("egress", policy.error().code, policy.error().message);
+}
+
+Result<void> CheckPlace(const SandboxesOptions& options, const CreateRequest& request) {
+  if (!request.region.empty() && request.region != options.region) {
+    return FailAt("region", errors::kControlBadRegion,
+                  fmt::format("this server is region {}", options.region));
+  }
+  if (!request.host.empty() && request.host != options.host) {
+    return FailAt("host_id", errors::kControlBadRegion,
+                  fmt::format("this server is host {}", options.host));
+  }
+  return {};
+}
+
+Result<std::int64_t> DiskOf(std::int64_t wanted, std::int64_t standard, std::int64_t most) {
+  if (wanted == 0) return standard;
+  if (wanted >= 64 && wanted <= most) return wanted;
+  return FailAt("disk_mib", errors::kControlBadDisk,
+                fmt::format("{} is not between 64 and {} MiB", wanted, most));
+}
+
+Result<RootImage> FindRootfs(store::Rows& rows, const std::string& tenant, const std::string& name,
+                             const std::vector<RootImage>& catalogue) {
+  for (const RootImage& image : catalogue) {
+    if (image.name == name) return image;
+  }
+  CAISSON_ASSIGN(const auto found, rows.FindTemplate(tenant, name));
+  if (found && found->state == store::TemplateState::kReady) {
+    return RootImage{.name = found->name, .description = {}, .image = found->image};
+  }
+  return FailAt(
+      "rootfs", errors::kControlUnknownRootfs,
+      found ? fmt::format("the template {} is not ready: it is {}", name, ToText(found->state))
+            : fmt::format("there is no root file system or template '{}' here; GET "
+                          "/v1/rootfs lists them",
+                          name.substr(0, 64)));
+}
+
+Result<std::vector<std::string>> FindNetworks(store::Rows& rows, const std::string& tenant,
+                                              const std::vector<std::string>& wanted) {
+  std::vector<std::string> ids;
+  for (const std::string& name : wanted) {
+    CAISSON_ASSIGN(const auto network, rows.FindNetwork(tenant, name));
+    if (!network) {
+      return Fail(errors::kControlNotFound, "there is no network " + name.substr(0, 64));
+    }
+    ids.push_back(network->id);
+  }
+  return ids;
+}
+
+Result<void> CheckRequestedName(const std::string& name) {
+  if (name.empty() || IsName(name)) return {};
+  return FailAt("name", errors::kControlBadName,
+                "a name has at most 22 characters: a-z, 0-9 and '-', which may not come first or "
+                "last");
+}
+
+}  // namespace
+
+machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, std::uint64_t pids) {
+  machine::MachineSpec spec;
+  spec.id = row.id;
+  spec.host_name = row.name;
+  spec.image = row.image;
+  spec.cpus = row.cpus;
+  spec.memory_bytes = static_cast<std::uint64_t>(row.memory_mib * kMib);
+  spec.disk_bytes = static_cast<std::uint64_t>(row.disk_mib * kMib);
+  spec.pids = pids;
+  spec.network = policy;
+  return spec;
+}
+
+Status OfDriver(const Status& status, const std::string& what) {
+  const bool is_full = status.code == errors::kMachineFull;
+  return {.code = is_full ? errors::kControlFull : errors::kControlMachine,
+          .message = fmt::format("{}: {}", what, status.message),
+          .span = {},
+          .details = {}};
+}
+
+Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const CreateRequest& request) {
+  const Shape* shape = FindShape(request.shape);
+  if (shape == nullptr) {
+    return FailAt("shape", errors::kControlUnknownShape,
+                  fmt::format("there is no shape '{}'; GET /v1/shapes lists them",
+                              request.shape.substr(0, 64)));
+  }
+  CAISSON_TRY(CheckRequestedName(request.name));
+  CAISSON_TRY(CheckPlace(options_, request));
+  CAISSON_TRY(CheckEnvs(request.envs, "envs"));
+  CAISSON_TRY(CheckLabels(request.labels));
+  CAISSON_TRY(CheckAutoPause(request.auto_pause_seconds));
+  CAISSON_TRY(CheckDeleteAfter(request.delete_after_seconds));
+  if (request.bandwidth_quota != 0) {
+    return FailAt("bandwidth_quota_bytes", errors::kControlBadBandwidth,
+                  "the quota of a new sandbox is the tenant's; recharge it, or set it on a fork");
+  }
+  Plan plan;
+  CAISSON_ASSIGN(plan.policy, ParseEgress(request.egress));
+  Sandbox& row = plan.row;
+  CAISSON_ASSIGN(row.disk_mib,
+                 DiskOf(request.disk_mib, shape->default_disk_mib, options_.max_disk_mib));
+  CAISSON_ASSIGN(const auto catalogue, options_.catalogue());
+  row.rootfs = request.rootfs.empty() ? options_.default_rootfs : request.rootfs;
+  CAISSON_TRY(store_.Read([&](store::Rows& rows) -> Result<void> {
+    CAISSON_ASSIGN(const RootImage root, FindRootfs(rows, caller.tenant, row.rootfs, catalogue));
+    row.image = root.image;
+    CAISSON_ASSIGN(plan.networks, FindNetworks(rows, caller.tenant, request.networks));
+    return {};
+  }));
+  const Milliseconds now = Now();
+  row.id = "sb-" + MakeUlid(now);
+  row.tenant = caller.tenant;
+  row.name = request.name;
+  row.state = SandboxState::kCreating;
+  row.host = options_.host;
+  row.created_by = caller.actor;
+  row.shape = shape->id;
+  row.vcpus = shape->vcpus;
+  row.cpus = static_cast<double>(shape->vcpus);
+  row.memory_mib = shape->memory_mib;
+  row.egress = request.egress;
+  row.envs = request.envs;
+  row.labels = request.labels;
+  row.ingress_enabled = request.ingress_enabled;
+  row.auto_pause_seconds = request.auto_pause_seconds;
+  row.created_at = now;
+  if (request.delete_after_seconds.value_or(0) > 0) {
+    row.delete_at = now + *request.delete_after_seconds * 1000;
+  }
+  if (request.ingress_token) {
+    plan.ingress_token = MakeSecret(kIngressPrefix);
+    row.ingress_token_hash = HashOf(plan.ingress_token);
+  }
+  return plan;
+}
+
+Result<Sandboxes::Plan> Sandboxes::PlanFork(const Caller& caller, const Sandbox& parent,
+                                            const ForkRequest& request) {
+  CAISSON_TRY(CheckRequestedName(request.name));
+  if (request.envs) CAISSON_TRY(CheckEnvs(*request.envs, "envs"));
+  if (request.labels) CAISSON_TRY(CheckLabels(*request.labels));
+  if (request.bandwidth_quota && *request.bandwidth_quota < 0) {
+    return FailAt("bandwidth_quota_bytes", errors::kControlBadBandwidth,
+                  "the quota is a number of bytes, 0 or more");
+  }
+  Plan plan;
+  const Milliseconds now = Now();
+  Sandbox& row = plan.row;
+  row = parent;
+  row.id = "sb-" + MakeUlid(now);
+  row.name = request.name;
+  row.state = SandboxState::kForking;
+  row.created_by = caller.actor;
+  row.ip.clear();
+  row.failure.clear();
+  row.forked_from = parent.id;
+  row.created_at = now;
+  row.running_at = row.paused_at = row.last_resumed_at = row.destroyed_at = std::nullopt;
+  row.delete_at = std::nullopt;
+  row.spawn_ms = std::nullopt;
+  row.ingress_token_hash.clear();
+  row.bytes_out = row.bytes_in = row.counter_out = row.counter_in = 0;
+  row.is_capped = false;
+  row.revision = 0;
+  if (request.egress) row.egress = *request.egress;
+  if (request.envs) row.envs = *request.envs;
+  if (request.labels) row.labels = *request.labels;
+  if (request.ingress_enabled) row.ingress_enabled = *request.ingress_enabled;
+  if (request.bandwidth_quota) row.bandwidth_quota = *request.bandwidth_quota;
+  if (!parent.ingress_token_hash.empty()) {
+    plan.ingress_token = MakeSecret(kIngressPrefix);
+    row.ingress_token_hash = HashOf(plan.ingress_token);
+  }
+  plan.start_paused = request.start_paused;
+  CAISSON_ASSIGN(plan.policy, ParseEgress(row.egress));
+  CAISSON_TRY(store_.Read([&](store::Rows& rows) -> Result<void> {
+    CAISSON_ASSIGN(const auto networks, rows.NetworksOf(parent.id));
+    for (const store::Network& network : networks) plan.networks.push_back(network.id);
+    return {};
+  }));
+  return plan;
+}
+
+// What an earlier request with this key made; empty when it made nothing that stands.
+Result<std::optional<Sandbox>> Sandboxes::FindRepeated(store::Rows& rows, const Caller& caller,
+                                                       const Repeatable& repeatable) {
+  if (repeatable.key.empty()) return std::nullopt;
+  CAISSON_ASSIGN(const auto known, rows.FindIdempotency(caller.tenant, repeatable.key));
+  if (!known) return std::nullopt;
+  if (known->fingerprint != repeatable.fingerprint) {
+    return Fail(errors::kControlIdempotency,
+                "the Idempotency-Key was used for another request; make a new key for each");
+  }
+  CAISSON_ASSIGN(auto sandbox, rows.FindSandbox(known->sandbox));
+  if (sandbox && sandbox->state == SandboxState::kFailed) sandbox.reset();
+  return sandbox;
+}
+
+Result<void> Sandboxes::EnterRow(store::Rows& rows, Plan& plan, const HostNow& host) {
+  CAISSON_ASSIGN(const auto tenant, rows.FindTenant(plan.row.tenant));
+  if (!tenant) return Fail(errors::kControlNotFound, "the tenant does not exist any more");
+  CAISSON_ASSIGN(const auto usage, rows.UsageByTenant(options_.host));
+  CAISSON_ASSIGN(const auto tenants, rows.Tenants());
+  CAISSON_TRY(Admit(plan.row.tenant,
+                    {.sandboxes = 1,
+                     .vcpus = plan.row.vcpus,
+                     .memory_mib = plan.row.memory_mib,
+                     .disk_mib = plan.row.disk_mib},
+                    tenant->quota, usage, tenants.size(), options_.capacity, host));
+  if (plan.row.bandwidth_quota == store::kUnlimited && !plan.row.forked_from) {
+    plan.row.bandwidth_quota = tenant->quota.bandwidth_bytes;
+  }
+  const bool is_made_up = plan.row.name.empty();
+  for (int attempt = 0;; ++attempt) {
+    if (is_made_up) plan.row.name = MakeName();
+    auto inserted = rows.InsertSandbox(plan.row);
+    if (inserted) break;
+    if (inserted.error().code != errors::kStoreConflict) return inserted;
+    if (!is_made_up || attempt == kNameAttempts) {
+      return Fail(errors::kControlNameTaken,
+                  fmt::format("the name {} belongs to another sandbox", plan.row.name));
+    }
+  }
+  for (const std::string& network : plan.networks) {
+    CAISSON_TRY(rows.AddMember(network, plan.row.id));
+  }
+  return {};
+}
+
+Result<std::optional<Sandbox>> Sandboxes::Enter(const Caller& caller, Plan& plan,
+                                                const Repeatable& repeatable) {
+  const HostNow host = options_.host_now();
+  CAISSON_ASSIGN(auto repeated,
+                 store_.Write([&](store::Rows& rows) -> Result<std::optional<Sandbox>> {
+                   CAISSON_ASSIGN(auto known, FindRepeated(rows, caller, repeatable));
+                   if (known) return known;
+                   CAISSON_TRY(EnterRow(rows, plan, host));
+                   if (repeatable.key.empty()) return std::nullopt;
+                   CAISSON_TRY(rows.PutIdempotency({.tenant = caller.tenant,
+                                                    .key = repeatable.key,
+                                                    .fingerprint = repeatable.fingerprint,
+                                                    .sandbox = plan.row.id,
+                                                    .created_at = Now()}));
+                   return std::nullopt;
+                 }));
+  return repeated;
+}
+
+// The request that came first may still be making it.
+Result<Sandbox> Sandboxes::AwaitRepeated(const Caller& caller, const std::string& id) {
+  const KeyedLocks::Held held(locks_, id);
+  return Get(caller, id);
+}
+
+// Makes the machine of a row that is in the store, and says how it went there.
+Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::Machine>()>& make) {
+  const auto start = std::chrono::steady_clock::now();
+  auto made = make();
+  if (made && plan.start_paused) {
+    if (auto paused = driver_.Pause(plan.row.id, machine::Level::kMemory); !paused) {
+      made = Fail(paused.error());
+    }
+  }
+  if (!made) {
+    // Nothing is left after a failed Create, but there may be after a failed Pause.
+    static_cast<void>(driver_.Destroy(plan.row.id));
+    static_cast<void>(Move(plan.row.id, SandboxEvent::kBootFailed, [&](Sandbox& row) {
+      row.failure = made.error().message;
+      row.destroyed_at = Now();
+    }));
+    return Fail(OfDriver(made.error(), "the machine could not be made"));
+  }
+  const double spent =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  auto moved =
+      Move(plan.row.id, plan.start_paused ? SandboxEvent::kBootedPaused : SandboxEvent::kBooted,
+           [&](Sandbox& row) {
+             row.ip = made->ip;
+             row.spawn_ms = spent;
+             row.running_at = Now();
+             if (plan.start_paused) row.paused_at = Now();
+           });
+  // Nobody would own the machine.
+  if (!moved) static_cast<void>(driver_.Destroy(plan.row.id));
+  return moved;
+}
+
+Result<Made> Sandboxes::Create(const Caller& caller, const CreateRequest& request,
+                               const Repeatable& repeatable) {
+  if (draining_) return Fail(errors::kControlDraining, "the service is shutting down");
+  CAISSON_ASSIGN(Plan plan, PlanCreate(caller, request));
+  const KeyedLocks::Held held(locks_, plan.row.id);
+  CAISSON_ASSIGN(const auto repeated, Enter(caller, plan, repeatable));
+  if (repeated) {
+    CAISSON_ASSIGN(Sandbox sandbox, AwaitRepeated(caller, repeated->id));
+    return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
+  }
+  CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
+                   return driver_.Create(SpecOf(plan.row, plan.policy, options_.pids));
+                 }));
+  activity_.Touch(sandbox.id);
+  return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};
+}
+
+Result<Made> Sandboxes::Fork(const Caller& caller, const std::string& parent,
+                             const ForkRequest& request, const Repeatable& repeatable) {
+  if (draining_) return Fail(errors::kControlDraining, "the service is shutting down");
+  // A parent that is on its way into a pause is waited for.
+  const KeyedLocks::Held held(locks_, parent);
+  CAISSON_ASSIGN(const Sandbox from, Get(caller, parent));
+  CAISSON_ASSIGN(Plan plan, PlanFork(caller, from, request));
+  if (from.state != SandboxState::kPaused) {
+    return Fail(errors::kControlState,
+                fmt::format("only a paused sandbox can be forked; this one is {}; pause it first",
+                            ToText(from.state)));
+  }
+  const KeyedLocks::Held held_child(locks_, plan.row.id);
+  CAISSON_ASSIGN(const auto repeated, Enter(caller, plan, repeatable));
+  if (repeated) {
+    CAISSON_ASSIGN(Sandbox sandbox, AwaitRepeated(caller, repeated->id));
+    return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
+  }
+  CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
+                   return driver_.Fork(parent, SpecOf(plan.row, plan.policy, options_.pids));
+                 }));
+  activity_.Touch(sandbox.id);
+  return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};
+}
+
+}  // namespace caisson::control

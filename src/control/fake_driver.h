@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A driver without machines, for the tests of this folder alone: keeps what it was told, and fails
+// or waits where a test says so.
+#pragma once
+
+#include <fcntl.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "errors/machine.h"
+#include "machine/driver.h"
+
+namespace caisson::control {
+
+class FakeDriver final : public machine::Driver {
+ public:
+  struct Entry {
+    machine::Machine machine;
+    machine::MachineSpec spec;
+    machine::Stats stats;
+  };
+
+  machine::Capabilities capabilities() const override {
+    return {.driver = "fake",
+            .pause = machine::Level::kMemory,
+            .fork = machine::Extent::kFilesystem,
+            .resize_disk = true,
+            .network = true};
+  }
+  Result<machine::Machine> Create(const machine::MachineSpec& spec) override {
+    CAISSON_TRY(Before("create", spec.id));
+    const std::lock_guard lock(mutex_);
+    Entry& entry = machines[spec.id];
+    entry.spec = spec;
+    entry.machine = {.id = spec.id,
+                     .state = machine::State::kRunning,
+                     .ip = "10.0.0." + std::to_string(machines.size()),
+                     .image = spec.image,
+                     .disk_bytes = spec.disk_bytes};
+    return entry.machine;
+  }
+  Result<void> Destroy(const std::string& id) override {
+    CAISSON_TRY(Before("destroy", id));
+    const std::lock_guard lock(mutex_);
+    machines.erase(id);
+    return {};
+  }
+  Result<void> Pause(const std::string& id, machine::Level) override {
+    CAISSON_TRY(Before("pause", id));
+    return Set(id, machine::State::kPausedInMemory);
+  }
+  Result<void> Resume(const std::string& id) override {
+    CAISSON_TRY(Before("resume", id));
+    return Set(id, machine::State::kRunning);
+  }
+  Result<machine::Machine> Fork(const std::string& parent,
+                                const machine::MachineSpec& child) override {
+    CAISSON_TRY(Before("fork", parent));
+    return Create(child);
+  }
+  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&) override {
+    return Unsupported();
+  }
+  Result<machine::Machine> Restore(const std::string&, const machine::MachineSpec&) override {
+    return Unsupported();
+  }
+  Result<void> RemoveSnapshot(const std::string&) override { return Unsupported(); }
+  Result<std::vector<machine::Snapshot>> ListSnapshots() override { return Unsupported(); }
+  Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) override {
+    CAISSON_TRY(Before("resize", id));
+    const std::lock_guard lock(mutex_);
+    machines.at(id).machine.disk_bytes = disk_bytes;
+    return {};
+  }
+  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override {
+    CAISSON_TRY(Before("network", id));
+    const std::lock_guard lock(mutex_);
+    machines.at(id).spec.network = policy;
+    return {};
+  }
+  Result<machine::Stats> ReadStats(const std::string& id) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = machines.find(id);
+    if (found == machines.end()) return Fail(errors::kMachineUnknown, "no machine " + id);
+    return found->second.stats;
+  }
+  Result<std::vector<machine::Machine>> List() override {
+    CAISSON_TRY(Before("list", ""));
+    const std::lock_guard lock(mutex_);
+    std::vector<machine::Machine> out;
+    for (const auto& [id, entry] : machines) out.push_back(entry.machine);
+    return out;
+  }
+  Result<os::UniqueFd> Connect(const std::string& id) override {
+    CAISSON_TRY(Before("connect", id));
+    return os::UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC));
+  }
+
+  bool Has(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    return machines.contains(id);
+  }
+  machine::State StateOf(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    return machines.at(id).machine.state;
+  }
+
+  // Called at the start of each operation; what it fails with is the outcome.
+  std::function<Result<void>(const std::string& operation, const std::string& id)> before;
+  std::map<std::string, Entry> machines;
+
+ private:
+  Result<void> Before(const std::string& operation, const std::string& id) {
+    return before ? before(operation, id) : Result<void>();
+  }
+  Result<void> Set(const std::string& id, machine::State state) {
+    const std::lock_guard lock(mutex_);
+    const auto found = machines.find(id);
+    if (found == machines.end()) return Fail(errors::kMachineUnknown, "no machine " + id);
+    found->second.machine.state = state;
+    return {};
+  }
+  static std::unexpected<Status> Unsupported() {
+    return Fail(errors::kMachineUnsupported, "the fake driver has no snapshots");
+  }
+
+  std::mutex mutex_;
+};
+
+}  // namespace caisson::control

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One mutex for each name that is in use. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace caisson::control {
+
+class KeyedLocks {
+ public:
+  class Held {
+   public:
+    Held(KeyedLocks& locks, const std::string& name) : locks_(locks), name_(name) {
+      mutex_ = locks_.Take(name_);
+      mutex_->lock();
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
+      mutex_->unlock();
+      mutex_.reset();
+      locks_.Drop(name_);
+    }
+
+   private:
+    KeyedLocks& locks_;
+    std::string name_;
+    std::shared_ptr<std::mutex> mutex_;
+  };
+
+ private:
+  std::shared_ptr<std::mutex> Take(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    auto& entry = locks_[name];
+    if (!entry) entry = std::make_shared<std::mutex>();
+    return entry;
+  }
+  void Drop(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto entry = locks_.find(name);
+    if (entry != locks_.end() && entry->second.use_count() == 1) locks_.erase(entry);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<std::mutex>> locks_;
+};
+
+}  // namespace caisson::control

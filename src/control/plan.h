@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request for a sandbox comes to, before anything is made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/sandboxes.h"
+
+namespace caisson::control {
+
+struct Sandboxes::Plan {
+  Sandbox row;
+  egress::Policy policy;
+  std::string ingress_token;
+  std::vector<std::string> networks;  // ids
+  bool start_paused = false;
+};
+
+// What the driver is told about a row.
+machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, std::uint64_t pids);
+
+// The Status of a driver as that of the control plane: full stays full, everything else is
+// control.machine with the driver's words.
+Status OfDriver(const Status& status, const std::string& what);
+
+}  // namespace caisson::control

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of sandboxes over one machine::Driver. Every transition is written to the store before
+// it is acted on, so that whoever comes after a crash knows what was under way. Operations on one
+// sandbox follow one another; reading never waits. Thread-safe.
+//
+// What a caller does not own does not exist for him (control.not_found). Fails also with what the
+// driver says, as control.machine or control.full.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "control/activity.h"
+#include "control/admission.h"
+#include "control/identity.h"
+#include "control/keyed_lock.h"
+#include "control/states.h"
+#include "egress/policy.h"
+#include "machine/driver.h"
+#include "store/store.h"
+
+namespace caisson::control {
+
+using store::Milliseconds;
+using store::Sandbox;
+
+struct RootImage {
+  std::string name;  // "devbox:1"
+  std::string description;
+  std::string image;  // id in the image store
+};
+
+struct SandboxesOptions {
+  std::string host = "local";  // which rows are ours
+  std::string region = "local";
+  std::string default_rootfs = "devbox:1";
+  HostCapacity capacity;
+  std::int64_t max_disk_mib = 1 << 20;
+  std::uint64_t pids = 4096;
+  Milliseconds keep_tombstones = 15 * 60'000;
+  // What can be asked for as rootfs beside templates.
+  std::function<Result<std::vector<RootImage>>()> catalogue;
+  std::function<HostNow()> host_now;
+  std::function<Milliseconds()> now;
+  // True when the agent of a running machine answers.
+  std::function<bool(const std::string& id)> answers;
+};
+
+struct CreateRequest {
+  std::string shape;
+  std::string rootfs;  // empty: the default
+  std::string name;    // empty: one is made
+  std::int64_t disk_mib = 0;
+  std::vector<std::string> egress;
+  std::map<std::string, std::string> envs;
+  std::vector<std::string> networks;  // ids or names
+  std::map<std::string, std::string> labels;
+  bool ingress_enabled = false;
+  bool ingress_token = false;
+  std::optional<std::int64_t> auto_pause_seconds;
+  std::optional<std::int64_t> delete_after_seconds;
+  std::int64_t bandwidth_quota = 0;
+  std::string region;
+  std::string host;
+};
+
+struct ForkRequest {  // absent: as the parent
+  bool start_paused = false;
+  std::string name;
+  std::optional<std::vector<std::string>> egress;
+  std::optional<std::map<std::string, std::string>> envs;
+  std::optional<std::map<std::string, std::string>> labels;
+  std::optional<bool> ingress_enabled;
+  std::optional<std::int64_t> bandwidth_quota;
+};
+
+struct PatchRequest {
+  std::optional<bool> ingress_enabled;
+  std::optional<bool> ingress_token;  // true: a new one, false: none
+  std::optional<std::int64_t> auto_pause_seconds;
+  bool disable_auto_pause = false;
+  std::optional<std::map<std::string, std::string>> labels;
+  std::optional<std::int64_t> delete_after_seconds;  // from now; 0: never
+};
+
+// A request that may come twice; an empty key means that it may not.
+struct Repeatable {
+  std::string key;
+  std::string fingerprint;
+};
+
+struct Made {
+  Sandbox sandbox;
+  std::string ingress_token;  // shown once; empty when there is no new one
+};
+
+struct InUse {
+  Sandbox sandbox;
+  Use use;
+};
+
+class Sandboxes {
+ public:
+  Sandboxes(SandboxesOptions options, store::Store& store, machine::Driver& driver);
+
+  Result<Made> Create(const Caller& caller, const CreateRequest& request,
+                      const Repeatable& repeatable = {});
+  Result<Sandbox> Get(const Caller& caller, const std::string& id);
+  Result<Sandbox> GetByIp(const Caller& caller, const std::string& ip);
+  Result<std::vector<Sandbox>> List(const Caller& caller, store::SandboxFilter filter,
+                                    std::int64_t& total);
+  Result<Sandbox> Pause(const Caller& caller, const std::string& id);
+  Result<Sandbox> Resume(const Caller& caller, const std::string& id);
+  Result<Made> Fork(const Caller& caller, const std::string& parent, const ForkRequest& request,
+                    const Repeatable& repeatable = {});
+  Result<Sandbox> Delete(const Caller& caller, const std::string& id);
+  Result<Made> Patch(const Caller& caller, const std::string& id, const PatchRequest& request);
+  Result<Sandbox> Resize(const Caller& caller, const std::string& id, std::int64_t disk_mib);
+  Result<Sandbox> SetEgress(const Caller& caller, const std::string& id,
+                            const std::vector<std::string>& rules);
+
+  // The sandbox, running and held in use; fails with control.paused, control.state.
+  Result<InUse> Hold(const Caller& caller, const std::string& id);
+  // For a preview URL, which needs no key: only what has ingress switched on.
+  Result<InUse> HoldForIngress(const std::string& id, std::string_view token);
+  // A connection to the agent. A machine that turns out to be gone is control.lost.
+  Result<os::UniqueFd> Connect(const Sandbox& sandbox);
+  Result<machine::Stats> ReadStats(const Sandbox& sandbox);
+  // With the counters brought up to date where the machine can be asked.
+  Result<Sandbox> ReadBandwidth(const Caller& caller, const std::string& id);
+  Result<Sandbox> Recharge(const Caller& caller, const std::string& id, std::int64_t add_bytes);
+
+  Result<std::vector<RootImage>> Catalogue() const { return options_.catalogue(); }
+  const SandboxesOptions& options() const { return options_; }
+  machine::Driver& driver() { return driver_; }
+  store::Store& store() { return store_; }
+  Activity& activity() { return activity_; }
+
+  // After start, before anything is served: takes over what lives, destroys what nobody owns, and
+  // settles every row that was under way.
+  Result<void> Adopt();
+  // What has to be done from time to time: pausing what is idle, deleting what has had its time,
+  // finding what has died, counting traffic, forgetting tombstones. Called about once a second.
+  void Tend();
+
+  // Refuses what is new with control.draining from here on.
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+
+  // Blocks until there may be events after `seq`, or `wait` is over.
+  void AwaitEvents(std::int64_t seq, std::chrono::milliseconds wait);
+  void Publish(const std::string& tenant, const std::string& sandbox, const std::string& type,
+               const std::string& data);
+
+ private:
+  struct Plan;
+  Milliseconds Now() const { return options_.now(); }
+  Result<Plan> PlanCreate(const Caller& caller, const CreateRequest& request);
+  Result<Plan> PlanFork(const Caller& caller, const Sandbox& parent, const ForkRequest& request);
+  Result<std::optional<Sandbox>> Enter(const Caller& caller, Plan& plan,
+                                       const Repeatable& repeatable);
+  Result<void> EnterRow(store::Rows& rows, Plan& plan, const HostNow& host);
+  Result<std::optional<Sandbox>> FindRepeated(store::Rows& rows, const Caller& caller,
+                                              const Repeatable& repeatable);
+  Result<Sandbox> Boot(Plan& plan, const std::function<Result<machine::Machine>()>& make);
+  Result<Sandbox> AwaitRepeated(const Caller& caller, const std::string& id);
+
+  using Change = std::function<void(Sandbox&)>;
+  Result<Sandbox> Move(const std::string& id, SandboxEvent event, const Change& change = {});
+  Result<Sandbox> ChangeRow(const std::string& id,
+                            const std::function<Result<void>(Sandbox&)>& change);
+  Result<Sandbox> PauseHeld(Sandbox sandbox, bool only_when_idle);
+  Result<Sandbox> ResumeHeld(const Sandbox& sandbox);
+  Result<Sandbox> DeleteHeld(const Sandbox& sandbox);
+  Result<void> ApplyNetwork(const Sandbox& sandbox);
+  void CountTraffic(const std::string& id);
+
+  void AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found);
+  void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
+  void TendOne(const Sandbox& row);
+  void LookForTheLost();
+  void CountAllTraffic();
+  void Forget();
+
+  SandboxesOptions options_;
+  store::Store& store_;
+  machine::Driver& driver_;
+  Activity activity_;
+  KeyedLocks locks_;
+  std::atomic<bool> draining_ = false;
+  std::int64_t rounds_ = 0;
+
+  std::mutex events_mutex_;
+  std::condition_variable events_came_;
+  std::int64_t newest_event_ = 0;
+};
+
+}  // namespace caisson::control

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/sandboxes.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "control/fake_driver.h"
+#include "errors/control.h"
+#include "errors/egress.h"
+#include "store/sqlite/store.h"
+
+namespace caisson::control {
+namespace {
+
+class SandboxesTest : public ::testing::Test {
+ protected:
+  SandboxesTest() {
+    std::string pattern = ::testing::TempDir() + "caisson-control-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    store_ = store::sqlite::Open(directory_ + "/store.db").value();
+    for (const char* tenant : {"alice", "bob"}) {
+      EXPECT_TRUE(store_->Write([&](store::Rows& rows) {
+        return rows.PutTenant({.id = tenant, .quota = {.bandwidth_bytes = 1000}});
+      }));
+    }
+    options_.catalogue = [] {
+      return std::vector<RootImage>{{.name = "devbox:1", .description = {}, .image = "abc"}};
+    };
+    options_.host_now = [] { return HostNow{1 << 20, 1 << 20}; };
+    options_.now = [this] { return now_.load(); };
+    options_.answers = [this](const std::string& id) {
+      return driver_.Has(id) && driver_.StateOf(id) == machine::State::kRunning && answers_;
+    };
+    Restart();
+  }
+  ~SandboxesTest() override {
+    sandboxes_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Restart() { sandboxes_ = std::make_unique<Sandboxes>(options_, *store_, driver_); }
+  Sandbox Make(CreateRequest request = {.shape = "s-1vcpu-256mb"}) {
+    auto made = sandboxes_->Create(alice_, request);
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    return made->sandbox;
+  }
+  SandboxState StateOf(const std::string& id) { return sandboxes_->Get(alice_, id)->state; }
+  void Later(Milliseconds by) { now_ += by; }
+  template <typename T>
+  static std::string_view CodeOf(const Result<T>& result) {
+    return result ? "none" : result.error().code.name;
+  }
+  void TendFor(int rounds) {
+    for (int i = 0; i < rounds; ++i) sandboxes_->Tend();
+  }
+
+  std::string directory_;
+  std::atomic<Milliseconds> now_ = 1'700'000'000'000;
+  std::unique_ptr<store::Store> store_;
+  FakeDriver driver_;
+  SandboxesOptions options_;
+  std::unique_ptr<Sandboxes> sandboxes_;
+  std::atomic<bool> answers_ = true;
+  Caller alice_{.tenant = "alice", .actor = "key-1"};
+  Caller bob_{.tenant = "bob", .actor = "key-2"};
+};
+
+TEST_F(SandboxesTest, MakesASandboxThatRuns) {
+  const Sandbox sandbox = Make({.shape = "s-2vcpu-4gb", .egress = {"240.0.0.0/4"}});
+  EXPECT_EQ(sandbox.state, SandboxState::kRunning);
+  EXPECT_EQ(sandbox.memory_mib, 4096);
+  EXPECT_EQ(sandbox.disk_mib, 10240);
+  EXPECT_EQ(sandbox.egress, (std::vector<std::string>{"240.0.0.0/4"}));
+  EXPECT_FALSE(sandbox.name.empty());
+  EXPECT_LE(sandbox.name.size(), 22u);
+  EXPECT_EQ(sandbox.bandwidth_quota, 1000);
+  EXPECT_EQ(driver_.machines.at(sandbox.id).spec.host_name, sandbox.name);
+}
+
+TEST_F(SandboxesTest, WritesTheRowBeforeTheMachineIsMade) {
+  driver_.before = [&](const std::string& operation, const std::string& id) -> Result<void> {
+    const SandboxState expected = operation == "create"    ? SandboxState::kCreating
+                                  : operation == "pause"   ? SandboxState::kPausing
+                                  : operation == "resume"  ? SandboxState::kResuming
+                                  : operation == "destroy" ? SandboxState::kDestroying
+                                                           : SandboxState::kError;
+    EXPECT_EQ(StateOf(id), expected) << operation;
+    return {};
+  };
+  const Sandbox sandbox = Make();
+  ASSERT_TRUE(sandboxes_->Pause(alice_, sandbox.id));
+  ASSERT_TRUE(sandboxes_->Resume(alice_, sandbox.id));
+  ASSERT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+}
+
+TEST_F(SandboxesTest, RefusesWhatIsWrongAndNamesTheField) {
+  auto code = [&](const CreateRequest& request) { return sandboxes_->Create(alice_, request); };
+  const std::string shape = "s-1vcpu-256mb";
+  EXPECT_EQ(code({.shape = "s-9"}).error().details, "shape");
+  EXPECT_EQ(code({.shape = shape, .rootfs = "nothing"}).error().details, "rootfs");
+  EXPECT_EQ(code({.shape = shape, .name = "Upper"}).error().details, "name");
+  EXPECT_EQ(code({.shape = shape, .name = std::string(23, 'a')}).error().details, "name");
+  EXPECT_EQ(code({.shape = shape, .egress = {"not a rule"}}).error().details, "egress");
+  EXPECT_EQ(code({.shape = shape, .envs = {{"1A", ""}}}).error().details, "envs");
+  EXPECT_EQ(code({.shape = shape, .envs = {{"A", std::string(4097, 'x')}}}).error().details,
+            "envs.A");
+  EXPECT_TRUE(code({.shape = shape, .envs = {{"A", std::string(4096, 'x')}}}));
+  EXPECT_EQ(code({.shape = shape, .auto_pause_seconds = 59}).error().details,
+            "auto_pause_after_seconds");
+  EXPECT_EQ(code({.shape = shape, .bandwidth_quota = 5}).error().details, "bandwidth_quota_bytes");
+  EXPECT_EQ(code({.shape = shape, .region = "mars"}).error().details, "region");
+  EXPECT_EQ(driver_.machines.size(), 1u);
+}
+
+TEST_F(SandboxesTest, ShowsNobodyTheSandboxesOfOthers) {
+  const Sandbox sandbox = Make();
+  EXPECT_EQ(CodeOf(sandboxes_->Get(bob_, sandbox.id)), "control.not_found");
+  EXPECT_EQ(CodeOf(sandboxes_->Delete(bob_, sandbox.id)), "control.not_found");
+  EXPECT_EQ(CodeOf(sandboxes_->Pause(bob_, sandbox.id)), "control.not_found");
+  EXPECT_EQ(CodeOf(sandboxes_->Hold(bob_, sandbox.id)), "control.not_found");
+  const Caller token{.tenant = "alice", .actor = "token", .sandbox = "sb-other"};
+  EXPECT_EQ(CodeOf(sandboxes_->Get(token, sandbox.id)), "control.not_found");
+}
+
+TEST_F(SandboxesTest, KeepsNamesApartUntilTheEnd) {
+  const CreateRequest request{.shape = "s-1vcpu-256mb", .name = "box"};
+  const Sandbox sandbox = Make(request);
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, request)), "control.name_taken");
+  EXPECT_TRUE(sandboxes_->Create(bob_, request));
+  ASSERT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+  EXPECT_TRUE(sandboxes_->Create(alice_, request));
+}
+
+TEST_F(SandboxesTest, KeepsQuotas) {
+  ASSERT_TRUE(store_->Write([&](store::Rows& rows) {
+    return rows.PutTenant({.id = "alice", .quota = {.sandboxes = 1}});
+  }));
+  const Sandbox sandbox = Make();
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.quota");
+  EXPECT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+  EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"}));
+}
+
+TEST_F(SandboxesTest, AFailedBootLeavesAFailedRowAndNoMachine) {
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "create") return Fail(errors::kMachineFull, "no room");
+    return {};
+  };
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "box"})),
+            "control.full");
+  std::int64_t total = 0;
+  const auto rows = sandboxes_->List(alice_, {}, total).value();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].state, SandboxState::kFailed);
+  EXPECT_EQ(rows[0].failure, "no room");
+  driver_.before = nullptr;
+  EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "box"}));
+}
+
+TEST_F(SandboxesTest, PausesAndResumesIdempotently) {
+  const Sandbox sandbox = Make();
+  for (int i = 0; i < 2; ++i) {
+    auto paused = sandboxes_->Pause(alice_, sandbox.id);
+    ASSERT_TRUE(paused);
+    EXPECT_EQ(paused->state, SandboxState::kPaused);
+    EXPECT_TRUE(paused->paused_at);
+  }
+  auto held = sandboxes_->Hold(alice_, sandbox.id);
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().message, "sandbox is paused; resume it before accessing files");
+  for (int i = 0; i < 2; ++i) {
+    auto resumed = sandboxes_->Resume(alice_, sandbox.id);
+    ASSERT_TRUE(resumed);
+    EXPECT_EQ(resumed->state, SandboxState::kRunning);
+    EXPECT_TRUE(resumed->last_resumed_at);
+  }
+}
+
+TEST_F(SandboxesTest, RunsOnWhenAPauseFails) {
+  const Sandbox sandbox = Make();
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "pause") return Fail(errors::kMachineUnavailable, "no freezer");
+    return {};
+  };
+  EXPECT_EQ(CodeOf(sandboxes_->Pause(alice_, sandbox.id)), "control.machine");
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+}
+
+TEST_F(SandboxesTest, AFailedResumeIsAnErrorThatCanBeTriedAgain) {
+  const Sandbox sandbox = Make();
+  ASSERT_TRUE(sandboxes_->Pause(alice_, sandbox.id));
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "resume") return Fail(errors::kMachineUnavailable, "not now");
+    return {};
+  };
+  EXPECT_FALSE(sandboxes_->Resume(alice_, sandbox.id));
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kError);
+  driver_.before = nullptr;
+  EXPECT_TRUE(sandboxes_->Resume(alice_, sandbox.id));
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+}
+
+TEST_F(SandboxesTest, ForksOnlyWhatIsPaused) {
+  const Sandbox parent =
+      Make({.shape = "s-1vcpu-256mb", .egress = {"1.1.1.1"}, .envs = {{"A", "1"}}});
+  EXPECT_EQ(CodeOf(sandboxes_->Fork(alice_, parent.id, {})), "control.state");
+  ASSERT_TRUE(sandboxes_->Pause(alice_, parent.id));
+  const auto child = sandboxes_->Fork(alice_, parent.id, {});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->sandbox.state, SandboxState::kRunning);
+  EXPECT_EQ(child->sandbox.forked_from, parent.id);
+  EXPECT_NE(child->sandbox.name, parent.name);
+  EXPECT_EQ(child->sandbox.egress, parent.egress);
+  EXPECT_EQ(child->sandbox.envs, parent.envs);
+  EXPECT_EQ(StateOf(parent.id), SandboxState::kPaused);
+  const auto paused = sandboxes_->Fork(
+      alice_, parent.id, {.start_paused = true, .egress = std::vector<std::string>{}});
+  ASSERT_TRUE(paused);
+  EXPECT_EQ(paused->sandbox.state, SandboxState::kPaused);
+  EXPECT_TRUE(paused->sandbox.egress.empty());
+}
+
+TEST_F(SandboxesTest, DeletesOnceAndSaysSoForAWhile) {
+  const Sandbox sandbox = Make();
+  for (int i = 0; i < 2; ++i) {
+    auto deleted = sandboxes_->Delete(alice_, sandbox.id);
+    ASSERT_TRUE(deleted);
+    EXPECT_EQ(deleted->state, SandboxState::kDestroyed);
+    EXPECT_TRUE(deleted->destroyed_at);
+  }
+  EXPECT_EQ(CodeOf(sandboxes_->Pause(alice_, sandbox.id)), "control.state");
+  Later(11 * 60'000);
+  TendFor(60);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+  Later(11 * 60'000);
+  TendFor(60);
+  EXPECT_EQ(CodeOf(sandboxes_->Get(alice_, sandbox.id)), "control.not_found");
+}
+
+TEST_F(SandboxesTest, TriesAgainToDestroy) {
+  const Sandbox sandbox = Make();
+  std::atomic<bool> fails = true;
+  driver_.before = [&](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "destroy" && fails) return Fail(errors::kMachineUnavailable, "away");
+    return {};
+  };
+  auto deleted = sandboxes_->Delete(alice_, sandbox.id);
+  ASSERT_TRUE(deleted);
+  EXPECT_EQ(deleted->state, SandboxState::kDestroying);
+  fails = false;
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+  EXPECT_FALSE(driver_.Has(sandbox.id));
+}
+
+TEST_F(SandboxesTest, PausesWhatIsIdleAndNotWhatIsInUse) {
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .auto_pause_seconds = 60});
+  Later(59'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  {
+    auto held = sandboxes_->Hold(alice_, sandbox.id);
+    ASSERT_TRUE(held);
+    Later(3600'000);
+    TendFor(1);
+    EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  }
+  Later(59'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  Later(1'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kPaused);
+  ASSERT_TRUE(sandboxes_->Resume(alice_, sandbox.id));
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+}
+
+TEST_F(SandboxesTest, DeletesWhatHasHadItsTime) {
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .delete_after_seconds = 10});
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  Later(10'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+}
+
+TEST_F(SandboxesTest, AnIdempotencyKeyMakesOne) {
+  const CreateRequest request{.shape = "s-1vcpu-256mb"};
+  const auto first = sandboxes_->Create(alice_, request, {"key", "print"});
+  const auto second = sandboxes_->Create(alice_, request, {"key", "print"});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->sandbox.id, second->sandbox.id);
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, request, {"key", "other"})), "control.idempotency");
+  EXPECT_TRUE(sandboxes_->Create(bob_, request, {"key", "other"}));
+  EXPECT_EQ(driver_.machines.size(), 2u);
+}
+
+TEST_F(SandboxesTest, OldRulesStandWhenNewOnesCannotBeApplied) {
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .egress = {"1.1.1.1"}});
+  EXPECT_EQ(CodeOf(sandboxes_->SetEgress(alice_, sandbox.id, {"nonsense rule"})),
+            "egress.bad_rule");
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "network") return Fail(errors::kMachineUnavailable, "nft failed");
+    return {};
+  };
+  EXPECT_FALSE(sandboxes_->SetEgress(alice_, sandbox.id, {"9.9.9.9"}));
+  EXPECT_EQ(sandboxes_->Get(alice_, sandbox.id)->egress, (std::vector<std::string>{"1.1.1.1"}));
+  driver_.before = nullptr;
+  ASSERT_TRUE(sandboxes_->SetEgress(alice_, sandbox.id, {"9.9.9.9"}));
+  EXPECT_EQ(driver_.machines.at(sandbox.id).spec.network.rules(),
+            (std::vector<std::string>{"9.9.9.9"}));
+}
+
+TEST_F(SandboxesTest, ClosesTheNetworkWhenTheQuotaIsUsedUp) {
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .egress = {"1.1.1.1"}});
+  driver_.machines.at(sandbox.id).stats.network_sent_bytes = 1000;
+  TendFor(3);
+  EXPECT_TRUE(sandboxes_->Get(alice_, sandbox.id)->is_capped);
+  EXPECT_EQ(driver_.machines.at(sandbox.id).spec.network, egress::Policy::DenyAll());
+  // New rules do not open it.
+  ASSERT_TRUE(sandboxes_->SetEgress(alice_, sandbox.id, {"9.9.9.9"}));
+  EXPECT_EQ(driver_.machines.at(sandbox.id).spec.network, egress::Policy::DenyAll());
+  const auto recharged = sandboxes_->Recharge(alice_, sandbox.id, 500);
+  ASSERT_TRUE(recharged);
+  EXPECT_FALSE(recharged->is_capped);
+  EXPECT_EQ(recharged->bandwidth_quota, 1500);
+  EXPECT_EQ(driver_.machines.at(sandbox.id).spec.network.rules(),
+            (std::vector<std::string>{"9.9.9.9"}));
+  // Counters that begin anew add up.
+  driver_.machines.at(sandbox.id).stats.network_sent_bytes = 100;
+  EXPECT_EQ(sandboxes_->ReadBandwidth(alice_, sandbox.id)->bytes_out, 1100);
+}
+
+TEST_F(SandboxesTest, AdoptsWhatLivesAndDestroysWhatNobodyOwns) {
+  const Sandbox running = Make();
+  const Sandbox paused = Make();
+  const Sandbox gone = Make();
+  const Sandbox stopped = Make();
+  const Sandbox half_paused = Make();
+  const Sandbox half_made = Make();
+  const Sandbox half_gone = Make();
+  ASSERT_TRUE(sandboxes_->Pause(alice_, paused.id));
+  ASSERT_TRUE(driver_.Create({.id = "sb-orphan"}));
+  driver_.machines.erase(gone.id);
+  driver_.machines.at(stopped.id).machine.state = machine::State::kStopped;
+  auto set = [&](const std::string& id, SandboxState state) {
+    ASSERT_TRUE(store_->Write([&](store::Rows& rows) -> Result<void> {
+      CAISSON_ASSIGN(auto row, rows.FindSandbox(id));
+      row->state = state;
+      return rows.UpdateSandbox(*row);
+    }));
+  };
+  set(half_paused.id, SandboxState::kPausing);
+  set(half_made.id, SandboxState::kCreating);
+  set(half_gone.id, SandboxState::kDestroying);
+  Restart();
+  ASSERT_TRUE(sandboxes_->Adopt());
+  EXPECT_EQ(StateOf(running.id), SandboxState::kRunning);
+  EXPECT_EQ(StateOf(paused.id), SandboxState::kPaused);
+  EXPECT_EQ(StateOf(gone.id), SandboxState::kFailed);
+  EXPECT_EQ(StateOf(stopped.id), SandboxState::kRunning);
+  EXPECT_EQ(driver_.StateOf(stopped.id), machine::State::kRunning);
+  EXPECT_EQ(StateOf(half_paused.id), SandboxState::kPaused);
+  EXPECT_EQ(StateOf(half_made.id), SandboxState::kFailed);
+  EXPECT_FALSE(driver_.Has(half_made.id));
+  EXPECT_EQ(StateOf(half_gone.id), SandboxState::kDestroyed);
+  EXPECT_FALSE(driver_.Has(half_gone.id));
+  EXPECT_FALSE(driver_.Has("sb-orphan"));
+}
+
+TEST_F(SandboxesTest, FindsMachinesThatDied) {
+  const Sandbox stopped = Make();
+  const Sandbox gone = Make();
+  driver_.machines.at(stopped.id).machine.state = machine::State::kStopped;
+  driver_.machines.erase(gone.id);
+  Later(1000);
+  TendFor(3);
+  EXPECT_EQ(StateOf(stopped.id), SandboxState::kError);
+  EXPECT_EQ(StateOf(gone.id), SandboxState::kFailed);
+  EXPECT_TRUE(sandboxes_->Resume(alice_, stopped.id));
+}
+
+TEST_F(SandboxesTest, LeavesRowsAloneWhileTheHelperIsAway) {
+  const Sandbox sandbox = Make();
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "list") return Fail(errors::kMachineUnavailable, "away");
+    return {};
+  };
+  Later(1000);
+  TendFor(6);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+}
+
+TEST_F(SandboxesTest, DeletingAndResumingAtOnceEndsDestroyed) {
+  for (int round = 0; round < 20; ++round) {
+    const Sandbox sandbox = Make();
+    std::thread one([&] { static_cast<void>(sandboxes_->Pause(alice_, sandbox.id)); });
+    std::thread two([&] { static_cast<void>(sandboxes_->Resume(alice_, sandbox.id)); });
+    std::thread three([&] { EXPECT_TRUE(sandboxes_->Delete(alice_, sandbox.id)); });
+    one.join();
+    two.join();
+    three.join();
+    EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+    EXPECT_FALSE(driver_.Has(sandbox.id));
+  }
+}
+
+TEST_F(SandboxesTest, TellsEveryTransition) {
+  const Sandbox sandbox = Make();
+  ASSERT_TRUE(sandboxes_->Pause(alice_, sandbox.id));
+  const auto events =
+      store_->Read([](store::Rows& rows) { return rows.EventsAfter("alice", 0, 100); }).value();
+  std::vector<std::string> types;
+  for (const store::Event& event : events) types.push_back(event.type);
+  EXPECT_EQ(types,
+            (std::vector<std::string>{"sandbox.running", "sandbox.pausing", "sandbox.paused"}));
+}
+
+TEST_F(SandboxesTest, TakesNothingNewWhileDraining) {
+  const Sandbox sandbox = Make();
+  sandboxes_->Drain();
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.draining");
+  EXPECT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+}
+
+TEST_F(SandboxesTest, IngressNeedsItsSwitchAndItsToken) {
+  auto made = sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .ingress_token = true});
+  const std::string id = made->sandbox.id;
+  EXPECT_EQ(CodeOf(sandboxes_->HoldForIngress(id, made->ingress_token)), "control.not_found");
+  ASSERT_TRUE(sandboxes_->Patch(alice_, id, {.ingress_enabled = true}));
+  EXPECT_EQ(CodeOf(sandboxes_->HoldForIngress(id, "")), "control.not_found");
+  EXPECT_TRUE(sandboxes_->HoldForIngress(id, made->ingress_token));
+  ASSERT_TRUE(sandboxes_->Patch(alice_, id, {.ingress_token = false}));
+  EXPECT_TRUE(sandboxes_->HoldForIngress(id, ""));
+}
+
+}  // namespace
+}  // namespace caisson::control

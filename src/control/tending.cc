@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to sandboxes without anybody asking: adoption after a start, auto-pause, deletion in
+// time, machines that died, traffic, tombstones.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "control/plan.h"
+#include "control/sandboxes.h"
+#include "errors/control.h"
+
+namespace caisson::control {
+namespace {
+
+constexpr std::size_t kAdopters = 8;
+constexpr std::int64_t kRoundsBetweenLooks = 3;
+constexpr std::int64_t kRoundsBetweenPurges = 60;
+constexpr Milliseconds kKeepEvents = 24 * 3600'000;
+constexpr Milliseconds kKeepIdempotency = 24 * 3600'000;
+
+constexpr SandboxState kLive[] = {SandboxState::kCreating, SandboxState::kRunning,
+                                  SandboxState::kPausing,  SandboxState::kPaused,
+                                  SandboxState::kResuming, SandboxState::kForking,
+                                  SandboxState::kError,    SandboxState::kDestroying};
+
+using Found = std::map<std::string, machine::Machine>;
+
+Result<Found> ListMachines(machine::Driver& driver) {
+  CAISSON_ASSIGN(auto machines, driver.List());
+  Found found;
+  for (machine::Machine& machine : machines) found.emplace(machine.id, std::move(machine));
+  return found;
+}
+
+}  // namespace
+
+// The row as it stands after a crash, and what is there of its machine.
+void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>& found) {
+  auto lose = [&](const std::string& why) {
+    static_cast<void>(driver_.Destroy(row.id));
+    const SandboxEvent event =
+        Next(row.state, SandboxEvent::kLost) ? SandboxEvent::kLost : SandboxEvent::kBootFailed;
+    static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
+      sandbox.failure = why;
+      sandbox.destroyed_at = Now();
+    }));
+  };
+  switch (row.state) {
+    case SandboxState::kCreating:
+    case SandboxState::kForking:
+      // Nobody was told that it exists.
+      return lose("the service ended while the sandbox was made");
+    case SandboxState::kDestroying:
+      static_cast<void>(DeleteHeld(row));
+      return;
+    case SandboxState::kDestroyed:
+    case SandboxState::kFailed:
+      return;
+    default:
+      break;
+  }
+  if (!found) return lose("its machine is gone");
+  switch (row.state) {
+    case SandboxState::kRunning:
+      if (found->state == machine::State::kRunning && options_.answers(row.id)) return;
+      // A reboot of the host stopped it, or it was paused and the row not yet written.
+      if (!driver_.Resume(row.id) || !options_.answers(row.id)) {
+        lose("its machine does not answer");
+      }
+      return;
+    case SandboxState::kPausing:
+      static_cast<void>(PauseHeld(row, false));
+      return;
+    case SandboxState::kResuming:
+      static_cast<void>(ResumeHeld(row));
+      return;
+    default:  // paused, error: as they are
+      return;
+  }
+}
+
+void Sandboxes::AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found) {
+  const KeyedLocks::Held held(locks_, row.id);
+  Settle(row, found);
+  activity_.Touch(row.id);
+}
+
+Result<void> Sandboxes::Adopt() {
+  CAISSON_ASSIGN(const Found machines, ListMachines(driver_));
+  CAISSON_ASSIGN(const auto rows, store_.Read([&](store::Rows& store_rows) {
+    return store_rows.Sandboxes(
+        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+  }));
+  std::vector<std::function<void()>> work;
+  Found orphans = machines;
+  for (const Sandbox& row : rows) {
+    const auto machine = machines.find(row.id);
+    orphans.erase(row.id);
+    work.emplace_back([this, row,
+                       found = machine == machines.end()
+                                   ? std::nullopt
+                                   : std::optional(machine->second)] { AdoptOne(row, found); });
+  }
+  for (const auto& [id, machine] : orphans) {
+    work.emplace_back([this, id] { static_cast<void>(driver_.Destroy(id)); });
+  }
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> adopters;
+  for (std::size_t i = 0; i < std::min(kAdopters, work.size()); ++i) {
+    adopters.emplace_back([&] {
+      for (std::size_t mine = next++; mine < work.size(); mine = next++) work[mine]();
+    });
+  }
+  return {};
+}
+
+void Sandboxes::TendOne(const Sandbox& row) {
+  const Milliseconds now = Now();
+  if (row.delete_at && *row.delete_at <= now) {
+    const KeyedLocks::Held held(locks_, row.id);
+    auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
+    // The wish may have changed while the lock was waited for.
+    if (fresh && *fresh && (*fresh)->delete_at && *(*fresh)->delete_at <= now) {
+      static_cast<void>(DeleteHeld(**fresh));
+    }
+    return;
+  }
+  if (row.state == SandboxState::kDestroying) {
+    const KeyedLocks::Held held(locks_, row.id);
+    auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
+    if (fresh && *fresh && (*fresh)->state == SandboxState::kDestroying) {
+      static_cast<void>(DeleteHeld(**fresh));
+    }
+    return;
+  }
+  if (row.state != SandboxState::kRunning || !row.auto_pause_seconds) return;
+  const auto idle_since = activity_.IdleSince(row.id);
+  if (!idle_since || now - *idle_since < *row.auto_pause_seconds * 1000) return;
+  const KeyedLocks::Held held(locks_, row.id);
+  auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
+  if (!fresh || !*fresh || (*fresh)->state != SandboxState::kRunning) return;
+  static_cast<void>(PauseHeld(**fresh, true));
+}
+
+// Machines whose agent was killed or that vanished, and those that no row knows.
+void Sandboxes::LookForTheLost() {
+  const Milliseconds began = Now();
+  auto machines = ListMachines(driver_);
+  if (!machines) return;  // the helper is away: no verdict
+  auto rows = store_.Read([&](store::Rows& store_rows) {
+    return store_rows.Sandboxes(
+        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+  });
+  if (!rows) return;
+  Found orphans = *machines;
+  for (const Sandbox& row : *rows) {
+    orphans.erase(row.id);
+    // What is under way, or was made after the list, is not judged.
+    const bool is_settled =
+        row.state == SandboxState::kRunning || row.state == SandboxState::kPaused;
+    if (!is_settled || row.running_at.value_or(began) >= began) continue;
+    const auto machine = machines->find(row.id);
+    const bool is_gone = machine == machines->end();
+    const bool has_stopped = !is_gone && machine->second.state == machine::State::kStopped &&
+                             row.state == SandboxState::kRunning;
+    if (!is_gone && !has_stopped) continue;
+    const KeyedLocks::Held held(locks_, row.id);
+    auto fresh =
+        store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(row.id); });
+    if (!fresh || !*fresh || (*fresh)->revision != row.revision) continue;
+    if (has_stopped) {
+      static_cast<void>(Move(row.id, SandboxEvent::kStopped, [&](Sandbox& sandbox) {
+        sandbox.failure = "its processes were ended from outside; resume starts it again";
+      }));
+    } else {
+      Settle(**fresh, std::nullopt);
+    }
+  }
+  for (const auto& [id, machine] : orphans) {
+    const KeyedLocks::Held held(locks_, id);
+    auto fresh = store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(id); });
+    if (fresh && (!*fresh || IsTerminal((*fresh)->state))) {
+      static_cast<void>(driver_.Destroy(id));
+    }
+  }
+}
+
+void Sandboxes::CountAllTraffic() {
+  auto rows = store_.Read([&](store::Rows& store_rows) {
+    return store_rows.Sandboxes({.host = options_.host, .states = {SandboxState::kRunning}});
+  });
+  if (!rows) return;
+  for (const Sandbox& row : *rows) {
+    const KeyedLocks::Held held(locks_, row.id);
+    CountTraffic(row.id);
+  }
+}
+
+void Sandboxes::Forget() {
+  const Milliseconds now = Now();
+  static_cast<void>(store_.Write([&](store::Rows& rows) -> Result<void> {
+    CAISSON_TRY(rows.PurgeSandboxes(options_.host, now - options_.keep_tombstones));
+    CAISSON_TRY(rows.PurgeEvents(now - kKeepEvents));
+    return rows.PurgeIdempotency(now - kKeepIdempotency);
+  }));
+}
+
+void Sandboxes::Tend() {
+  auto rows = store_.Read([&](store::Rows& store_rows) {
+    return store_rows.Sandboxes(
+        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+  });
+  if (rows) {
+    for (const Sandbox& row : *rows) TendOne(row);
+  }
+  ++rounds_;
+  if (rounds_ % kRoundsBetweenLooks == 0) {
+    LookForTheLost();
+    CountAllTraffic();
+  }
+  if (rounds_ % kRoundsBetweenPurges == 0) Forget();
+}
+
+}  // namespace caisson::control
