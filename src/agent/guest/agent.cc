@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/guest/agent.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "agent/guest/exec.h"
+#include "os/syscall_error.h"
+
+namespace caisson::agent::guest {
+namespace {
+
+constexpr milliseconds kAcceptAgain{100};
+
+std::string DrawBootId() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string text;
+  constexpr char kHex[] = "0123456789abcdef";
+  for (const unsigned char byte : bytes) {
+    text += kHex[byte >> 4];
+    text += kHex[byte & 15];
+  }
+  return text;
+}
+
+// So that no stream of a command gets one of these numbers.
+bool OpenStandardDescriptors() {
+  int fd = 0;
+  while (fd >= 0 && fd < 3) {
+    if (::fcntl(fd, F_GETFD) >= 0) {
+      ++fd;
+      continue;
+    }
+    std::array<int, 2> ends{};
+    const int opened = ::open("/dev/null", O_RDWR);
+    if (opened < 0 && ::pipe(ends.data()) != 0) return false;
+    fd = opened >= 0 ? opened + 1 : ends[1] + 1;
+  }
+  return true;
+}
+
+// As much of it as we may have: the machine's commands must not starve it.
+void TakeReserves() {
+  for (const char* score : {"-1000", "-999", "-500", "0"}) {
+    if (os::WriteSmallFile("/proc/self/oom_score_adj", score)) break;
+  }
+  ::setpriority(PRIO_PROCESS, 0, -10);
+}
+
+std::uint64_t RaiseOpenFiles() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const std::uint64_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
+}
+
+class Acceptor {
+ public:
+  Acceptor(Agent& agent, os::UniqueFd listener)
+      : agent_(agent),
+        source_(agent.loop, std::move(listener), [this](std::uint32_t) { Accept(); }),
+        again_(agent.loop, [this] { source_.Want(EPOLLIN); }) {
+    source_.Want(EPOLLIN);
+  }
+
+ private:
+  void Accept() {
+    for (;;) {
+      os::UniqueFd fd(::accept4(source_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd.valid()) {
+        agent_.connections.push_back(std::make_unique<HostConnection>(agent_, std::move(fd)));
+        continue;
+      }
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN) return;
+      source_.Want(0);  // out of descriptors or memory
+      return again_.Set(kAcceptAgain);
+    }
+  }
+
+  Agent& agent_;
+  EventSource source_;
+  Timer again_;
+};
+
+// Whatever loses its parent becomes ours.
+class Reaper {
+ public:
+  Reaper(Agent& agent, os::UniqueFd signals)
+      : agent_(agent), source_(agent.loop, std::move(signals), [this](std::uint32_t) { Reap(); }) {
+    source_.Want(EPOLLIN);
+  }
+
+ private:
+  void Reap() {
+    signalfd_siginfo info{};
+    while (::read(source_.fd(), &info, sizeof info) > 0) continue;
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      agent_.spawner.OnReaped(pid);
+      agent_.children.OnReaped(pid, status);
+    }
+  }
+
+  Agent& agent_;
+  EventSource source_;
+};
+
+}  // namespace
+
+void Agent::Forget(HostConnection* connection) {
+  const auto found =
+      std::ranges::find(connections, connection, &std::unique_ptr<HostConnection>::get);
+  if (found == connections.end()) return;
+  loop.Dispose(std::move(*found));
+  connections.erase(found);
+}
+
+std::unique_ptr<Operation> BeginOperation(HostConnection& connection, const Frame& frame) {
+  Agent& agent = connection.agent();
+  const auto malformed = [&connection] {
+    connection.Fail({.kind = FailureKind::kBadRequest, .message = "the request is malformed"});
+    return nullptr;
+  };
+  switch (frame.type) {
+    case FrameType::kPing:
+      connection.Send(FrameType::kOk, {});
+      connection.Finish();
+      return nullptr;
+    case FrameType::kInfo:
+      connection.SendMessage(FrameType::kInfoAnswer,
+                             AgentInfo{CAISSON_VERSION, agent.boot_id, agent.self_port});
+      connection.Finish();
+      return nullptr;
+    case FrameType::kExec: {
+      const auto request = Decode<ExecRequest>(frame.payload);
+      if (!request) return malformed();
+      return std::make_unique<ExecOperation>(connection, *request);
+    }
+    default:
+      return malformed();
+  }
+}
+
+std::string RunAgent(const Options& options) {
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 10);
+  if (!OpenStandardDescriptors()) return "open the standard descriptors: " + os::ErrnoText(errno);
+  for (const int fd : options.cgroup_procs) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(options.listener, F_SETFD, FD_CLOEXEC);
+  if (::fcntl(options.listener, F_SETFL, O_NONBLOCK) != 0) {
+    return "descriptor " + std::to_string(options.listener) +
+           " is no listening socket: " + os::ErrnoText(errno);
+  }
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGCHLD);
+  os::UniqueFd signals(::signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return "make a signalfd: " + os::ErrnoText(errno);
+  ::sigaddset(&blocked, SIGPIPE);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+  Agent agent(options, RaiseOpenFiles());
+  agent.boot_id = DrawBootId();
+  if (auto prepared = agent.spawner.Prepare(); !prepared) return prepared.error().message;
+  TakeReserves();
+  // The machine's own processes, root or not, shall not trace it or take its descriptors.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  const Reaper reaper(agent, std::move(signals));
+  const Acceptor acceptor(agent, os::UniqueFd(options.listener));
+  agent.loop.Run();
+}
+
+}  // namespace caisson::agent::guest

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of the machine, as /proc has them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace caisson::agent::guest {
+
+struct ProcessEntry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  char state = '?';
+  std::uint64_t start = 0;  // tells a process from a later one with its pid
+};
+
+// All that live, zombies left out. Empty when /proc cannot be read.
+std::vector<ProcessEntry> ListProcesses();
+// Those of `all` below `root`, without it.
+std::vector<ProcessEntry> Descendants(const std::vector<ProcessEntry>& all, pid_t root);
+// Reaches this process and no later one with its pid.
+void SendSignal(const ProcessEntry& process, int signal);
+// Stops everything below `root` until nothing new appears there, then kills it.
+void KillDescendants(pid_t root);
+// The command line; empty when it cannot be read.
+std::vector<std::string> CommandLine(pid_t pid);
+
+}  // namespace caisson::agent::guest

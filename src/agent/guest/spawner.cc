@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/guest/spawner.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "agent/guest/supervisor.h"
+
+namespace caisson::agent::guest {
+namespace {
+
+constexpr std::size_t kMostDescriptors = 5;  // command, reports, streams
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+// In the spawner's process: what the agent has reserved for itself is not for commands.
+int BecomeOrdinary(const std::vector<int>& cgroup_procs, std::uint64_t open_files) {
+  ::prctl(PR_SET_NAME, "caisson-spawner");
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  for (const int fd : cgroup_procs) {
+    if (::write(fd, "0", 1) != 1) return errno;
+  }
+  // The agent's own files in /proc are not even its own to write (PR_SET_DUMPABLE).
+  ::prctl(PR_SET_DUMPABLE, 1);
+  (void)os::WriteSmallFile("/proc/self/oom_score_adj", "0");
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::setpriority(PRIO_PROCESS, 0, 0);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(open_files, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return 0;
+}
+
+// The descriptors of one message; empty when the agent is gone.
+std::vector<os::UniqueFd> ReceiveDescriptors(int socket) {
+  char byte = 0;
+  iovec piece{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> space;
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  ssize_t count = 0;
+  do {
+    count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  std::vector<os::UniqueFd> descriptors;
+  if (count <= 0) return descriptors;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    for (std::size_t i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
+      descriptors.emplace_back(fd);
+    }
+  }
+  return descriptors;
+}
+
+[[noreturn]] void Serve(int socket) {
+  for (;;) {
+    std::vector<os::UniqueFd> got = ReceiveDescriptors(socket);
+    if (got.empty()) ::_exit(0);
+    if (got.size() < 3) continue;  // out of descriptors: the pipe's end tells the agent
+    StartSupervised({.command = got[0].get(),
+                     .reports = got[1].get(),
+                     .input = got[2].get(),
+                     .output = got.size() > 3 ? got[3].get() : -1,
+                     .errors = got.size() > 4 ? got[4].get() : -1,
+                     .spawner_socket = socket});
+  }
+}
+
+}  // namespace
+
+Attempt<void> Spawner::Prepare() {
+  if (pid_ > 0) return {};
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Fail(FailureKind::kInternal, "make the socket of the spawner", errno);
+  }
+  socket_.Reset(ends[0]);
+  os::UniqueFd other(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return Fail(FailureKind::kBusy, "start the process that starts commands", errno);
+  if (pid == 0) {
+    // What it needs stands at 3; 0 to 2 stay, so that no stream of a command gets their numbers.
+    const int error = BecomeOrdinary(cgroup_procs_, open_files_);
+    if (other.get() != 3) ::dup3(other.get(), 3, O_CLOEXEC);
+    ::close_range(4, ~0U, 0);
+    const char byte = static_cast<char>(error);
+    if (::write(3, &byte, 1) != 1 || error != 0) ::_exit(1);
+    Serve(3);
+  }
+  other.Reset();
+  char error = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(socket_.get(), &error, 1);
+  } while (count < 0 && errno == EINTR);
+  if (count != 1) return Fail(FailureKind::kInternal, "the spawner was killed as it started");
+  if (error != 0) {
+    return Fail(FailureKind::kInternal, "the spawner cannot join the cgroup of commands", error);
+  }
+  pid_ = pid;
+  ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+  return {};
+}
+
+Attempt<void> Spawner::SendStart(const CommandStreams& streams, int command, int reports) {
+  std::array<int, kMostDescriptors> descriptors{command, reports, streams.input.get(),
+                                                streams.output.get(), streams.errors.get()};
+  const std::size_t count = streams.output.valid() ? kMostDescriptors : 3;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> space{};
+  char byte = 0;
+  iovec piece{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+  cmsghdr* part = CMSG_FIRSTHDR(&message);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(count * sizeof(int));
+  std::memcpy(CMSG_DATA(part), descriptors.data(), count * sizeof(int));
+  if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) == 1) return {};
+  return Fail(errno == EAGAIN ? FailureKind::kBusy : FailureKind::kInternal,
+              "hand a command to the process that starts them", errno);
+}
+
+Attempt<void> Spawner::Start(const Command& command, CommandStreams streams, os::UniqueFd reports) {
+  const os::UniqueFd file(::memfd_create("command", MFD_CLOEXEC));
+  if (!file.valid() || !WriteAll(file.get(), Encode(command))) {
+    return Fail(FailureKind::kStartFailed, "keep the command's arguments", errno);
+  }
+  for (int attempt = 0;; ++attempt) {
+    if (auto prepared = Prepare(); !prepared) return prepared;
+    auto sent = SendStart(streams, file.get(), reports.get());
+    if (sent || sent.error().error != EPIPE || attempt == 3) return sent;
+    pid_ = -1;  // it was killed; reaping will follow
+  }
+}
+
+}  // namespace caisson::agent::guest
