@@ -59,7 +59,7 @@ std::string Age(const std::string& built_at) {
   if (strptime(built_at.c_str(), "%Y-%m-%dT%H:%M:%SZ", &when) == nullptr) return "?";
   const auto seconds = static_cast<long long>(std::time(nullptr) - timegm(&when));
   if (seconds < 3600) return fmt::format("{} min", std::max(0LL, seconds) / 60);
-  if (seconds < 2 * 86400) return fmt::format("{} h", seconds / 3600);
+  if (seconds < 2LL * 86400) return fmt::format("{} h", seconds / 3600);
   return fmt::format("{} days", seconds / 86400);
 }
 
