@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks of machines: one network namespace each, linked to a gateway, a namespace of ours that
+// filters and translates and has one link to the host. Needs root. A machine's network is known by
+// its index alone, which its owner keeps: everything else follows from it or stands in the kernel,
+// so that a network outlives this process and is adopted by the next one.
+//
+//   machine (eth0) ── m7 gateway up ── caisson0 host ── the world
+//
+// Whatever fails, nothing opens: a machine whose rules are not there reaches nothing, and one of
+// which we do not know is cut off. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "egress/links.h"
+#include "egress/packet_filter.h"
+#include "egress/policy.h"
+#include "egress/ruleset.h"
+#include "os/fd.h"
+
+namespace caisson::egress {
+
+struct GatewayOptions {
+  std::string directory;    // keeps namespaces by bind mounts: "/run/caisson/network"
+  std::string nft = "nft";  // a path, or a name in PATH
+  std::chrono::milliseconds patience = std::chrono::seconds(5);  // for one answer of nft
+  std::string uplink = "caisson0";  // the host's end of its one link, at most 15 characters
+  Range pool =
+      NetworkOf(0x0ae70000, 16);  // 10.231.0.0/16: must lie in closed ranges, seen by machines only
+  Range transit =
+      NetworkOf(0xa9fef3fc, 30);  // 169.254.243.252/30: between the host and the gateway
+  // Where questions for names go, at most three; empty: as the host does (HostResolvers).
+  std::optional<std::vector<std::uint32_t>> resolvers;
+};
+
+// The IPv4 name servers of this host that are not on its loopback: of `paths` the first file that
+// has any, at most three. None: machines resolve nothing.
+std::vector<std::uint32_t> HostResolvers(const std::vector<std::string>& paths = {
+                                             "/etc/resolv.conf", "/run/systemd/resolve/resolv.conf",
+                                             "/run/NetworkManager/no-stub-resolv.conf"});
+
+struct Network {
+  std::uint32_t index = 0;     // what the owner must keep
+  std::string address;         // of the machine, "10.231.0.7": unique on this host
+  std::string namespace_path;  // for setns(2), as long as the network is there
+};
+
+struct Traffic {
+  std::uint64_t sent_bytes =
+      0;  // that went out, by the machine's own packets; refused ones do not count
+  std::uint64_t received_bytes = 0;  // that came in
+};
+
+class Gateway {
+ public:
+  // Makes the gateway, or adopts the one that `directory` keeps. What a machine has open goes on,
+  // unless our rules are of another version or for other resolvers: then every machine is closed
+  // until it is adopted. Fails with egress.unavailable, egress.filter_failed.
+  static Result<std::unique_ptr<Gateway>> Open(const GatewayOptions& options);
+
+  // A new network with nothing but what `policy` opens. To prepare one for later: Policy::DenyAll.
+  // Fails with egress.exhausted, egress.filter_*, os.syscall; nothing is left then.
+  Result<Network> Make(const Policy& policy);
+  // The network that is there already, with these rules. Fails with egress.no_network, and as
+  // Apply.
+  Result<Network> Adopt(std::uint32_t index, const Policy& policy,
+                        std::uint64_t cap_bytes = kNoCap);
+
+  // Replaces the rules in one step, for what is open already, too: no packet passes by the old ones
+  // afterwards. `cap_bytes` of sent bytes from its making on: what is beyond is refused. Fails with
+  // egress.filter_failed (the old rules stand), with egress.filter_unknown (its link is down, the
+  // next Apply that succeeds sets it up again), with egress.no_network.
+  Result<void> Apply(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes = kNoCap);
+
+  // Takes everything away. Idempotent; an index of nothing is fine.
+  Result<void> Remove(std::uint32_t index);
+  // Counted from the making on; from 0 again when the rules had to be made anew (see Open).
+  Result<Traffic> ReadTraffic(std::uint32_t index);
+  // The indexes of all networks of which anything is there, for adoption and removal.
+  Result<std::vector<std::uint32_t>> List();
+
+  // What belongs into a machine's resolv.conf; nothing answers there unless public addresses are
+  // open. May be empty.
+  std::vector<std::string> name_servers() const;
+
+  // Removes all networks and the gateway itself.
+  Result<void> Dismantle();
+
+  int filter_pid() const { return filter_ ? filter_->child_pid() : 0; }  // for tests
+
+ private:
+  explicit Gateway(GatewayOptions options);
+
+  std::string PathOf(std::uint32_t index) const;
+  std::string GatewayPath() const { return options_.directory + "/gateway"; }
+  std::uint32_t AddressOf(std::uint32_t index) const { return options_.pool.first + index; }
+  std::uint32_t inside() const { return options_.pool.first + 1; }  // the gateway, seen by machines
+
+  Result<void> Start();
+  Result<void> OpenNamespace();
+  Result<void> LinkToHost();
+  Result<void> LoadHostRules();
+  Result<void> LoadGatewayRules();
+  Result<std::uint32_t> TakeIndex();
+  Result<void> Connect(std::uint32_t index);
+  Result<void> SetUpEnd(std::uint32_t index);
+  Result<void> ApplyLocked(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes);
+  Result<void> RemoveLocked(std::uint32_t index);
+  Result<std::vector<std::uint32_t>> ListLocked();
+
+  GatewayOptions options_;
+  std::vector<Resolver> resolvers_;
+  std::mutex mutex_;   // all below
+  os::UniqueFd lock_;  // one process at a time
+  os::UniqueFd namespace_;
+  std::optional<Links> host_links_;
+  std::optional<Links> links_;  // in the gateway
+  std::optional<PacketFilter> filter_;
+  std::set<std::uint32_t> used_;
+  std::set<std::uint32_t> cut_;  // whose link was set down
+  std::uint32_t last_ = 0;
+};
+
+}  // namespace caisson::egress

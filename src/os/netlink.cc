@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/netlink.h"
+
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "os/syscall_error.h"
+
+namespace caisson::os {
+namespace {
+
+constexpr std::size_t kAnswerBytes = 64u
+                                     << 10;  // the kernel's dumps come in pieces of at most 32 KiB
+constexpr timeval kPatience = {.tv_sec = 10, .tv_usec = 0};
+
+std::size_t Aligned(std::size_t size) { return NLMSG_ALIGN(size); }
+
+}  // namespace
+
+NetlinkMessage::NetlinkMessage(std::uint16_t type, std::uint16_t flags) {
+  nlmsghdr header{};
+  header.nlmsg_type = type;
+  header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  AppendBytes(&header, sizeof(header));
+}
+
+NetlinkMessage& NetlinkMessage::AppendBytes(const void* bytes, std::size_t size) {
+  const auto* begin = static_cast<const char*>(bytes);
+  bytes_.insert(bytes_.end(), begin, begin + size);
+  bytes_.resize(Aligned(bytes_.size()));
+  return *this;
+}
+
+NetlinkMessage& NetlinkMessage::PutBytes(std::uint16_t attribute, const void* bytes,
+                                         std::size_t size) {
+  const nlattr header{.nla_len = static_cast<std::uint16_t>(sizeof(nlattr) + size),
+                      .nla_type = attribute};
+  AppendBytes(&header, sizeof(header));
+  return AppendBytes(bytes, size);
+}
+
+NetlinkMessage& NetlinkMessage::PutText(std::uint16_t attribute, const std::string& text) {
+  return PutBytes(attribute, text.c_str(), text.size() + 1);
+}
+
+std::size_t NetlinkMessage::Begin(std::uint16_t attribute) {
+  const std::size_t begun = bytes_.size();
+  PutBytes(static_cast<std::uint16_t>(attribute | NLA_F_NESTED), nullptr, 0);
+  return begun;
+}
+
+NetlinkMessage& NetlinkMessage::End(std::size_t begun) {
+  const auto size = static_cast<std::uint16_t>(bytes_.size() - begun);
+  std::memcpy(bytes_.data() + begun, &size, sizeof(size));
+  return *this;
+}
+
+std::string_view NetlinkAttributes::Find(std::uint16_t attribute) const {
+  std::string_view found;
+  for (std::string_view rest = bytes_; rest.size() >= sizeof(nlattr);) {
+    nlattr header;
+    std::memcpy(&header, rest.data(), sizeof(header));
+    if (header.nla_len < sizeof(header) || header.nla_len > rest.size()) break;
+    if ((header.nla_type & NLA_TYPE_MASK) == attribute) {
+      found = rest.substr(sizeof(header), header.nla_len - sizeof(header));
+    }
+    rest.remove_prefix(std::min(rest.size(), Aligned(header.nla_len)));
+  }
+  return found;
+}
+
+std::string NetlinkAttributes::Text(std::uint16_t attribute) const {
+  const std::string_view found = Find(attribute);
+  return std::string(found.substr(0, found.find('\0')));
+}
+
+Result<NetlinkSocket> NetlinkSocket::Open(int protocol) {
+  UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
+  if (!fd.valid()) return SyscallError("open a netlink socket");
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience)) != 0) {
+    return SyscallError("set a time limit on a netlink socket");
+  }
+  return NetlinkSocket(std::move(fd));
+}
+
+int NetlinkSocket::Request(const NetlinkMessage& message,
+                           const std::function<void(std::uint16_t, std::string_view)>& take) {
+  std::vector<char> bytes = message.bytes_;
+  nlmsghdr header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  header.nlmsg_len = static_cast<std::uint32_t>(bytes.size());
+  header.nlmsg_seq = ++sequence_;
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  while (::send(fd_.get(), bytes.data(), bytes.size(), 0) < 0) {
+    if (errno != EINTR) return errno;
+  }
+  std::vector<char> answer(kAnswerBytes);
+  for (;;) {
+    const ssize_t got = ::recv(fd_.get(), answer.data(), answer.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0 ? EPIPE : errno;
+    std::string_view rest(answer.data(), static_cast<std::size_t>(got));
+    while (rest.size() >= sizeof(nlmsghdr)) {
+      nlmsghdr part;
+      std::memcpy(&part, rest.data(), sizeof(part));
+      if (part.nlmsg_len < sizeof(part) || part.nlmsg_len > rest.size()) return EPROTO;
+      const std::string_view body = rest.substr(sizeof(part), part.nlmsg_len - sizeof(part));
+      rest.remove_prefix(std::min(rest.size(), Aligned(part.nlmsg_len)));
+      if (part.nlmsg_seq != sequence_) continue;  // of an earlier request that ran out of time
+      if (part.nlmsg_type == NLMSG_ERROR || part.nlmsg_type == NLMSG_DONE) {
+        int error = 0;
+        if (body.size() >= sizeof(error)) std::memcpy(&error, body.data(), sizeof(error));
+        return error < 0 ? -error : 0;
+      }
+      if (take) take(part.nlmsg_type, body);
+    }
+  }
+}
+
+Result<void> NetlinkSocket::Do(const NetlinkMessage& message, std::string_view what) {
+  const int error = Request(message);
+  if (error != 0) return SyscallError(what, error);
+  return {};
+}
+
+}  // namespace caisson::os
