@@ -30,7 +30,11 @@ std::unexpected<Status> WrongState(const Sandbox& sandbox, const std::string& wh
 }  // namespace
 
 Sandboxes::Sandboxes(SandboxesOptions options, store::Store& store, machine::Driver& driver)
-    : options_(std::move(options)), store_(store), driver_(driver), activity_(options_.now) {}
+    : options_(std::move(options)),
+      store_(store),
+      driver_(driver),
+      activity_(options_.now),
+      tended_at_(options_.now()) {}
 
 // ---- rows
 

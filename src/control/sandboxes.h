@@ -151,6 +151,8 @@ class Sandboxes {
   // What has to be done from time to time: pausing what is idle, deleting what has had its time,
   // finding what has died, counting traffic, forgetting tombstones. Called about once a second.
   void Tend();
+  // Milliseconds since Tend came to its end the last time, or since the start.
+  std::int64_t SinceTended() const { return Now() - tended_at_; }
 
   // Refuses what is new with control.draining from here on.
   void Drain() { draining_ = true; }
@@ -198,6 +200,7 @@ class Sandboxes {
   KeyedLocks locks_;
   std::atomic<bool> draining_ = false;
   std::int64_t rounds_ = 0;
+  std::atomic<Milliseconds> tended_at_;
 
   std::mutex events_mutex_;
   std::condition_variable events_came_;

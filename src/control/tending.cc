@@ -220,6 +220,7 @@ void Sandboxes::Tend() {
     CountAllTraffic();
   }
   if (rounds_ % kRoundsBetweenPurges == 0) Forget();
+  tended_at_ = Now();
 }
 
 }  // namespace caisson::control
