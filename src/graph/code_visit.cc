@@ -56,7 +56,8 @@ Result<json::Value> Project(RunContext& context, const std::string& id, std::str
     const std::string leaf = path.Finish();
     if (policy == Policy::kRaise) return NotSerialisable(label, key, leaf);
     fields.mutable_object().Erase(key);
-    dropped += (dropped.empty() ? "" : ", ") + key + " (" + leaf + " is not finite)";
+    if (!dropped.empty()) dropped += ", ";
+    dropped.append(key).append(" (").append(leaf).append(" is not finite)");
   }
   if (!dropped.empty()) {
     context.Log(nodes::LogLevel::kWarning, "CodeNode " + id + ": dropped non-serialisable " +
@@ -127,8 +128,8 @@ struct Report {
   std::string hint;
 };
 
-std::string OrElse(const std::string& text, std::string fallback) {
-  return text.empty() ? std::move(fallback) : text;
+std::string OrElse(const std::string& text, const std::string& fallback) {
+  return text.empty() ? fallback : text;
 }
 
 Report ReportMemory(const isolate::Outcome& outcome, const isolate::Limits& limits) {

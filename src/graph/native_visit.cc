@@ -81,9 +81,12 @@ Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
   for (std::size_t i = 0; i < values->size(); ++i) {
     Template given = step.Member(type.fields[i].name);
     Template field = given.is_static() ? Template::Static((*values)[i]) : std::move(given);
-    const bool is_steps = type.fields[i].kind == nodes::FieldKind::kSteps;
-    if (is_steps) part.steps = std::move(field);
-    part.fields.push_back(is_steps ? Template() : std::move(field));
+    if (type.fields[i].kind == nodes::FieldKind::kSteps) {
+      part.steps = std::move(field);
+      part.fields.emplace_back();
+    } else {
+      part.fields.push_back(std::move(field));
+    }
   }
   return part;
 }

@@ -294,9 +294,12 @@ Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& c
   part.fields.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     Template field = Template::Parse(values[i], credentials);
-    const bool is_steps = type.fields[i].kind == nodes::FieldKind::kSteps;
-    if (is_steps) part.steps = std::move(field);
-    part.fields.push_back(is_steps ? Template() : std::move(field));
+    if (type.fields[i].kind == nodes::FieldKind::kSteps) {
+      part.steps = std::move(field);
+      part.fields.emplace_back();
+    } else {
+      part.fields.push_back(std::move(field));
+    }
   }
   return part;
 }

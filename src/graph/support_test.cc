@@ -51,7 +51,7 @@ workflow::Node Sub(std::string id, workflow::Graph graph) {
                                 std::make_shared<const workflow::Graph>(std::move(graph))};
 }
 
-workflow::Graph MakeGraph(std::vector<workflow::Node> nodes, std::vector<std::string> edges,
+workflow::Graph MakeGraph(std::vector<workflow::Node> nodes, const std::vector<std::string>& edges,
                           std::vector<workflow::ConditionalEdge> branches) {
   workflow::Graph graph;
   graph.entrypoint = std::visit([](const auto& node) { return node.id; }, nodes.front());

@@ -26,7 +26,8 @@ workflow::Node Code(std::string id, std::string body, std::string config = "{}")
 workflow::Node Sub(std::string id, workflow::Graph graph);
 
 // Edges are "a>b"; "START" and "END" are the sentinels. The entrypoint is the first node.
-workflow::Graph MakeGraph(std::vector<workflow::Node> nodes, std::vector<std::string> edges = {},
+workflow::Graph MakeGraph(std::vector<workflow::Node> nodes,
+                          const std::vector<std::string>& edges = {},
                           std::vector<workflow::ConditionalEdge> branches = {});
 
 Result<Plan> MakePlan(workflow::Graph graph);

@@ -116,6 +116,7 @@ Result<std::vector<Difference>> CompareManifests(const std::string& first,
   }
   for (const auto& [path, line] : b) found[path] = "only in the second";
   std::vector<Difference> differences;
+  differences.reserve(found.size());
   for (const auto& [path, what] : found) differences.push_back({path, what});
   return differences;
 }
