@@ -14,6 +14,7 @@
 #include "errors/http.h"
 #include "http/chunks.h"
 #include "http/head.h"
+#include "http/http2.h"
 
 namespace caisson::http {
 namespace {
@@ -21,8 +22,9 @@ namespace {
 constexpr std::chrono::milliseconds kLingerTime{5'000};
 constexpr std::chrono::milliseconds kDrainLingerTime{200};
 constexpr std::uint64_t kMostDiscarded = 64 << 10;  // of a body that nobody read, to keep alive
-constexpr std::size_t kSmallBlock = 4096;           // copied behind the head, into one write
-constexpr std::uint64_t kMostEarned = 1'000'000;    // seconds
+constexpr int kFillsAtOnce = 16;                    // then it is the turn of other connections
+constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr std::size_t kSmallBlock = 4096;  // copied behind the head, into one write
 
 // True when what has come of a head cannot become a good one.
 bool IsHopeless(std::string_view bytes, std::size_t scanned) {
@@ -113,6 +115,8 @@ class Http1 final : public Connection {
   bool readable_ = true;
   bool waits_in_ = false;
   bool input_ended_ = false;
+  bool is_first_ = true;
+  bool again_ = false;  // OnReadable is on its way without a wait
 
   std::optional<Serving> serving_;
   bool keep_alive_ = true;
@@ -123,9 +127,6 @@ class Http1 final : public Connection {
   std::uint64_t discarded_ = 0;
   ChunkDecoder chunks_;
   bool continue_pending_ = false;
-  Clock::duration body_waited_{};
-  Clock::time_point input_since_{};  // something of the body came
-  Clock::time_point last_tick_{};
 
   // Three pieces that go out together: head or size of a chunk, block, what follows it.
   std::array<std::string, 3> output_;
@@ -200,11 +201,19 @@ void Http1::OnWake() {
 }
 
 void Http1::PumpIn() {
-  while (phase_ != Phase::kClosed) {
+  if (again_) return;
+  for (int fills = 0; phase_ != Phase::kClosed;) {
     const Next next = Consume();
     if (next == Next::kAgain) continue;
     if (next == Next::kNone || phase_ == Phase::kClosed) return ReturnBuffer();
     if (input_ended_) return OnInputEnd();
+    if (fills++ == kFillsAtOnce) {
+      again_ = true;
+      return thread_.Post([self = shared_from_this(), this] {
+        again_ = false;
+        PumpIn();
+      });
+    }
     switch (Fill()) {
       case Transport::State::kDone:
         break;
@@ -298,6 +307,17 @@ Http1::Next Http1::ConsumeHead() {
     if (buffered().starts_with("\r\n")) begin_ += 2;  // RFC 9112 section 2.2
   }
   const std::string_view bytes = buffered();
+  if (is_first_ && !transport_.has_tls()) {
+    if (bytes.size() < kPreface.size() && kPreface.starts_with(bytes)) return Next::kMore;
+    if (bytes.starts_with(kPreface)) {
+      auto http2 = MakeHttp2(service_, thread_, std::move(transport_), peer_, bytes);
+      phase_ = Phase::kClosed;
+      thread_.Remove(*this);
+      thread_.Add(http2);
+      http2->Start();
+      return Next::kNone;
+    }
+  }
   const std::size_t size = FindHeadEnd(bytes, scanned_);
   if (size > limits().header_bytes || (size == 0 && bytes.size() > limits().header_bytes)) {
     return RefuseHead({errors::kHttpHeaderTooLarge,
@@ -340,8 +360,6 @@ void Http1::TakeFraming(const Framing& framing) {
   left_ = framing.length;
   discarded_ = 0;
   chunks_ = {};
-  body_waited_ = {};
-  input_since_ = thread_.now();
   switch (framing.body) {
     case Framing::Body::kLength:
       body_ = Body::kLength;
@@ -356,6 +374,7 @@ void Http1::TakeFraming(const Framing& framing) {
 
 void Http1::StartServing(Request request, const Framing& framing) {
   TakeFraming(framing);
+  is_first_ = false;
   version_ = request.version;
   of_head_ = request.method == "HEAD";
   sent_status_ = 0;
@@ -366,9 +385,7 @@ void Http1::StartServing(Request request, const Framing& framing) {
   const bool may_upgrade = version_ == 11 && !has_body &&
                            request.headers.HasToken("Connection", "Upgrade") &&
                            request.headers.Count("Upgrade") == 1;
-  // A handler on this thread may not take longer for its body than this.
-  Enter(Phase::kServing,
-        limits().body_timeout + std::chrono::seconds(limits().inline_body / limits().body_rate));
+  phase_ = Phase::kServing;
   serving_.emplace(*service_, std::move(request), may_upgrade,
                    [self = shared_from_this(), this] { thread_.Post([self, this] { OnWake(); }); });
   if (!was_read) return;
@@ -408,8 +425,7 @@ Http1::Next Http1::ConsumeBody() {
       return Next::kAgain;
     }
     if (!*decoded) return Next::kMore;
-    exchange.Offer(data);
-    input_since_ = thread_.now();
+    serving_->Offer(data, thread_.now());
     if (serving_->BodyOverflows()) {
       body_ = Body::kGarbage;
       keep_alive_ = false;
@@ -418,7 +434,6 @@ Http1::Next Http1::ConsumeBody() {
     }
   }
   if (body_ != Body::kDone) return Next::kMore;
-  exchange.EndInput();
   serving_->BodyEnded();
   PumpOut();
   return Next::kAgain;
@@ -427,11 +442,7 @@ Http1::Next Http1::ConsumeBody() {
 void Http1::RefuseBody(const Status& status) {
   body_ = Body::kGarbage;
   keep_alive_ = false;
-  if (serving_->waits_for_body()) {
-    serving_->Refuse(status);
-  } else {
-    serving_->exchange().BreakInput(status);
-  }
+  serving_->BreakBody(status);
   PumpOut();
 }
 
@@ -644,22 +655,11 @@ void Http1::Tick(Clock::time_point now) {
     default:
       break;
   }
-  last_tick_ = now;
 }
 
 void Http1::CheckBodyTime(Clock::time_point now) {
   if (body_ != Body::kLength && body_ != Body::kChunked) return;
-  ServerExchange& exchange = serving_->exchange();
-  bool is_late = false;
-  if (serving_->waits_for_body()) {
-    is_late = now > deadline_ || now - input_since_ > limits().body_timeout;
-  } else if (const auto since = exchange.waits_since()) {
-    body_waited_ += now - std::max(last_tick_, exchange.begun());
-    const auto earned =
-        std::chrono::seconds(std::min(exchange.bytes_in() / limits().body_rate, kMostEarned));
-    is_late = now - *since > limits().body_timeout || body_waited_ > limits().body_timeout + earned;
-  }
-  if (!is_late) return;
+  if (!serving_->BodyIsLate(now)) return;
   RefuseBody({errors::kHttpTimedOut, "the body of the request did not come in time"});
   PumpIn();
 }

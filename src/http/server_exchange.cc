@@ -219,10 +219,10 @@ void ServerExchange::Run(const Handler& handler) {
   }
 }
 
-std::size_t ServerExchange::Room() {
+std::size_t ServerExchange::Room(std::size_t wanted) {
   const std::lock_guard lock(mutex_);
   if (input_error_) return buffer_;  // nobody will read it: it is dropped
-  if (input_.size() < buffer_) return buffer_ - input_.size();
+  if (input_.size() + wanted <= buffer_) return buffer_ - input_.size();
   input_paused_ = true;
   return 0;
 }

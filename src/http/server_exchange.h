@@ -55,7 +55,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void ExpectContinue() { continue_ = Continue::kExpected; }
   void WantContinue() { continue_ = Continue::kWanted; }
 
-  std::size_t Room();
+  std::size_t Room(std::size_t wanted = 1);
   void Offer(std::string_view bytes);
   void EndInput();
   void BreakInput(Status status);

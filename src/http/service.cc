@@ -13,6 +13,8 @@
 namespace caisson::http {
 namespace {
 
+constexpr std::uint64_t kMostEarned = 1'000'000;  // seconds
+
 Answer PlainAnswer(const Status& status, const Request*) {
   return {FindError(status.code).http_status,
           {{"Content-Type", "text/plain; charset=utf-8"}},
@@ -66,6 +68,7 @@ Serving::~Serving() {
 }
 
 void Serving::Start(bool has_body, bool expects_continue) {
+  offered_ = asked_ = std::chrono::steady_clock::now();
   if (!has_body) exchange_->EndInput();
   auto handler = service_.router.Route(exchange_->mutable_request());
   if (!handler) return Refuse(handler.error());
@@ -100,8 +103,31 @@ void Serving::Refuse(const Status& status) {
   exchange_->Run({false, [&](Exchange&) -> Result<void> { return Fail(status); }});
 }
 
+void Serving::Offer(std::string_view bytes, std::chrono::steady_clock::time_point now) {
+  if (!bytes.empty()) offered_ = now;
+  exchange_->Offer(bytes);
+}
+
 void Serving::BodyEnded() {
+  exchange_->EndInput();
   if (const Handler* handler = std::exchange(inline_, nullptr)) exchange_->Run(*handler);
+}
+
+bool Serving::BodyIsLate(std::chrono::steady_clock::time_point now) {
+  const Limits& limits = service_.options.limits;
+  const auto since_last_time = now - std::exchange(asked_, now);
+  const auto since = exchange_->waits_since();
+  if (!since && !inline_) return false;
+  waited_ += since_last_time;
+  const auto earned =
+      std::chrono::seconds(std::min(exchange_->bytes_in() / limits.body_rate, kMostEarned));
+  return now - std::max(offered_, since.value_or(offered_)) > limits.body_timeout ||
+         waited_ > limits.body_timeout + earned;
+}
+
+void Serving::BreakBody(const Status& status) {
+  if (inline_) return Refuse(status);
+  exchange_->BreakInput(status);
 }
 
 bool Serving::BodyOverflows() {

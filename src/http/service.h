@@ -4,11 +4,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "http/handler_pool.h"
 #include "http/router.h"
@@ -47,7 +49,13 @@ class Serving {
   void Start(bool has_body, bool expects_continue);
   // Answers with `status` in place of a handler.
   void Refuse(const Status& status);
+  // A piece of the body; the handler gets it.
+  void Offer(std::string_view bytes, std::chrono::steady_clock::time_point now);
   void BodyEnded();
+  // To be asked at every tick until the body has ended: it does not come, or too slowly.
+  bool BodyIsLate(std::chrono::steady_clock::time_point now);
+  // Fails the handler, or answers in its place when it has not begun.
+  void BreakBody(const Status& status);
   // More of the body came than a handler on the I/O thread may have.
   bool BodyOverflows();
   bool waits_for_body() const { return inline_ != nullptr; }
@@ -64,6 +72,9 @@ class Serving {
   std::function<void()> wake_;
   const Handler* inline_ = nullptr;  // waits for the body
   bool runs_in_pool_ = false;
+  std::chrono::steady_clock::time_point offered_;  // the last piece of the body
+  std::chrono::steady_clock::time_point asked_;    // BodyIsLate
+  std::chrono::steady_clock::duration waited_{};   // of the handler, for its body
 };
 
 }  // namespace caisson::http
