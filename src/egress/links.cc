@@ -137,6 +137,23 @@ int Links::IndexOf(const std::string& name) {
   return error == 0 ? index : 0;
 }
 
+Result<std::vector<std::uint32_t>> Links::Addresses() {
+  NetlinkMessage message(RTM_GETADDR, NLM_F_DUMP);
+  ifaddrmsg header{};
+  header.ifa_family = AF_INET;
+  message.Append(header);
+  std::vector<std::uint32_t> addresses;
+  const int error = socket_.Request(message, [&](std::uint16_t, std::string_view body) {
+    std::uint32_t address = 0;
+    if (body.size() < sizeof(ifaddrmsg)) return;
+    if (NetlinkAttributes(body.substr(sizeof(ifaddrmsg))).Read(IFA_LOCAL, address)) {
+      addresses.push_back(ntohl(address));
+    }
+  });
+  if (error != 0) return os::SyscallError("list addresses", error);
+  return addresses;
+}
+
 Result<std::vector<std::string>> Links::Names(const std::string& prefix) {
   NetlinkMessage message(RTM_GETLINK, NLM_F_DUMP);
   message.Append(ifinfomsg{});

@@ -47,6 +47,8 @@ class Links {
   Result<void> AwaitCarrier(const std::string& name);
   // 0 when there is no such link.
   int IndexOf(const std::string& name);
+  // Every IPv4 address of this namespace.
+  Result<std::vector<std::uint32_t>> Addresses();
   // The names of all links that begin with `prefix`.
   Result<std::vector<std::string>> Names(const std::string& prefix);
 

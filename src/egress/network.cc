@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <filesystem>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/foreign_text.h"
@@ -55,6 +58,11 @@ std::unexpected<Status> NoNetwork(std::uint32_t index) {
               fmt::format("the network {} is not there, or not whole; destroy its machine", index));
 }
 
+std::unexpected<Status> NotLoaded() {
+  return Fail(errors::kEgressFilterFailed,
+              "nft says that it loaded the rules, but they are not there");
+}
+
 // A kernel without IPv6 has none of its settings.
 Result<void> SwitchOffIpv6(const std::string& link) {
   if (::access("/proc/sys/net/ipv6", F_OK) != 0) return {};
@@ -83,25 +91,16 @@ Result<void> PrepareMachine() {
   return SetSysctl("ipv4/ping_group_range", "0 2147483647");
 }
 
-Result<void> RunNft(const std::string& nft, const std::string& file, const std::string& text) {
+Result<void> WriteText(const std::string& file, std::string_view text) {
   os::UniqueFd fd(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return os::SyscallError("make " + file);
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t count = ::write(fd.get(), rest.data(), rest.size());
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd.get(), text.data(), text.size());
     if (count < 0 && errno != EINTR) return os::SyscallError("write " + file);
-    rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   }
-  fd.Reset();
-  auto end = os::RunProgram({.arguments = {nft, "-f", file}, .variables = {{"LC_ALL", "C"}}});
-  if (!end) return Fail(errors::kEgressFilterFailed, "nft cannot be run: " + end.error().message);
-  if (end->succeeded()) return {};
-  Status status{errors::kEgressFilterFailed,
-                fmt::format("nft -f {} {}", file, os::ToText(end->status)),
-                {},
-                {}};
-  status.details = ShowForeign(end->messages);
-  return Fail(std::move(status));
+  return {};
 }
 
 Result<void> MakeDirectories(const std::string& path) {
@@ -167,6 +166,7 @@ Result<void> Gateway::Start() {
   }
   CAISSON_TRY(OpenNamespace());
   CAISSON_TRY(LoadGatewayRules());
+  CAISSON_TRY(CloseHostAddresses());
   CAISSON_TRY(LinkToHost());
   CAISSON_ASSIGN(const std::vector<std::uint32_t> indexes, ListLocked());
   used_.insert(indexes.begin(), indexes.end());
@@ -185,28 +185,29 @@ Result<void> Gateway::OpenNamespace() {
   }
   CAISSON_TRY(os::InNetworkNamespace(namespace_.get(), [&]() -> Result<void> {
     CAISSON_ASSIGN(links_, Links::Open());
+    CAISSON_ASSIGN(remover_, Links::Open());
     return {};
   }));
   CAISSON_ASSIGN(host_links_, Links::Open());
-  CAISSON_ASSIGN(filter_, PacketFilter::Open(namespace_.get(), options_.nft, options_.patience));
+  CAISSON_ASSIGN(filter_, PacketFilter::Open(namespace_.get(), kTable));
+  CAISSON_ASSIGN(const os::UniqueFd host, os::OpenFile("/proc/thread-self/ns/net", O_RDONLY));
+  CAISSON_ASSIGN(host_filter_, PacketFilter::Open(host.get(), HostTable(options_.uplink)));
   return {};
 }
 
 Result<void> Gateway::LoadGatewayRules() {
-  const GatewayRules rules{.resolvers = resolvers_};
-  CAISSON_ASSIGN(const auto mark, filter_->ReadCounter(kTable, VersionMark(rules)));
+  const RuleText rules = GatewayText(resolvers_);
+  CAISSON_ASSIGN(const auto mark, filter_->ReadCounter(rules.mark));
   if (mark) return {};
-  const auto loaded = os::InNetworkNamespace(namespace_.get(), [&] {
-    return RunNft(options_.nft, options_.directory + "/gateway.nft", GatewayText(rules));
-  });
-  CAISSON_ASSIGN(const auto now, filter_->ReadCounter(kTable, VersionMark(rules)));
+  const auto loaded = os::InNetworkNamespace(
+      namespace_.get(), [&] { return RunNft(options_.directory + "/gateway.nft", rules.text); });
+  CAISSON_ASSIGN(const auto now, filter_->ReadCounter(rules.mark));
   if (loaded && now) return {};
   // The rules of another version may stand; without any the machines must have no way out.
-  const auto table = filter_->HasTable(kTable);
+  const auto table = filter_->HasTable();
   if (!table || !*table) CAISSON_TRY(links_->Remove(kGatewayUplink));
   if (!loaded) return loaded;
-  return Fail(errors::kEgressFilterFailed,
-              "nft says that it loaded the rules, but they are not there");
+  return NotLoaded();
 }
 
 Result<void> Gateway::LinkToHost() {
@@ -234,20 +235,56 @@ Result<void> Gateway::LinkToHost() {
 }
 
 Result<void> Gateway::LoadHostRules() {
-  const std::string mark = options_.directory + "/forwarding";  // we switched it on
+  const std::string switched = options_.directory + "/forwarding";  // there when we did it
   CAISSON_ASSIGN(const std::string forwards, os::ReadSmallFile("/proc/sys/net/ipv4/ip_forward"));
-  const bool switches = forwards.starts_with('0');
-  if (switches) {
-    const os::UniqueFd fd(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    if (!fd.valid()) return os::SyscallError("make " + mark);
+  if (forwards.starts_with('0')) CAISSON_TRY(WriteText(switched, ""));
+  const RuleText rules = HostText({.uplink = options_.uplink,
+                                   .transit = options_.transit,
+                                   .resolvers = options_.resolvers.value_or(HostResolvers()),
+                                   .forwards_only_ours = ::access(switched.c_str(), F_OK) == 0});
+  CAISSON_ASSIGN(const auto known, host_filter_->ReadCounter(rules.mark));
+  if (!known) {
+    CAISSON_TRY(RunNft(options_.directory + "/host.nft", rules.text));
+    CAISSON_ASSIGN(const auto loaded, host_filter_->ReadCounter(rules.mark));
+    if (!loaded) return NotLoaded();
   }
-  const HostRules rules{.uplink = options_.uplink,
-                        .transit = options_.transit,
-                        .resolvers = options_.resolvers.value_or(HostResolvers()),
-                        .forwards_only_ours = ::access(mark.c_str(), F_OK) == 0};
-  CAISSON_TRY(RunNft(options_.nft, options_.directory + "/host.nft", HostText(rules)));
-  if (!switches) return {};
+  if (!forwards.starts_with('0')) return {};
   return SetSysctl("ipv4/ip_forward", "1");
+}
+
+Result<void> Gateway::CloseHostAddresses() {
+  CAISSON_ASSIGN(std::vector<std::uint32_t> addresses, host_links_->Addresses());
+  if (addresses == host_addresses_) return {};
+  CAISSON_TRY(filter_->Commit(HostAddressesBatch(addresses)));
+  host_addresses_ = std::move(addresses);
+  return {};
+}
+
+Result<void> Gateway::Refresh() {
+  const std::lock_guard lock(mutex_);
+  CAISSON_TRY(CloseHostAddresses());
+  return LoadHostRules();
+}
+
+Result<void> Gateway::RunNft(const std::string& file, const std::string& text) {
+  CAISSON_TRY(WriteText(file, text));
+  std::stop_source stop;
+  std::mutex mutex;
+  std::condition_variable_any done;
+  const std::jthread timer([&](const std::stop_token& finished) {
+    std::unique_lock lock(mutex);
+    done.wait_for(lock, finished, options_.patience, [] { return false; });
+    if (!finished.stop_requested()) stop.request_stop();
+  });
+  const auto end = os::RunProgram(
+      {.arguments = {options_.nft, "-f", file}, .variables = {{"LC_ALL", "C"}}}, stop.get_token());
+  if (!end) return Fail(errors::kEgressFilterFailed, "nft cannot be run: " + end.error().message);
+  if (end->succeeded()) return {};
+  Status status{errors::kEgressFilterFailed,
+                fmt::format("nft -f {} {}", file, os::ToText(end->status)),
+                {},
+                ShowForeign(end->messages)};
+  return Fail(std::move(status));
 }
 
 std::string Gateway::PathOf(std::uint32_t index) const {
@@ -294,12 +331,16 @@ Result<void> Gateway::SetUpEnd(std::uint32_t index) {
 }
 
 Result<Network> Gateway::Make(const Policy& policy) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   CAISSON_ASSIGN(const std::uint32_t index, TakeIndex());
   auto made = Connect(index);
-  if (made) made = ApplyLocked(index, policy, kNoCap);
+  if (made) {
+    made =
+        ApplyLocked({.index = index, .address = AddressOf(index), .policy = policy}, Rules::kNew);
+  }
   if (!made) {
-    (void)RemoveLocked(index);  // what stays is in List, and closed
+    lock.unlock();
+    (void)Remove(index);  // what stays is in List, and closed
     return Fail(std::move(made).error());
   }
   return Network{index, FormatAddress(AddressOf(index)), PathOf(index)};
@@ -312,20 +353,22 @@ Result<Network> Gateway::Adopt(std::uint32_t index, const Policy& policy, std::u
   }
   used_.insert(index);
   cut_.insert(index);  // an earlier process may have cut it off
-  CAISSON_TRY(ApplyLocked(index, policy, cap_bytes));
+  CAISSON_ASSIGN(const auto known, filter_->ReadCounter(SentCounter(index)));
+  CAISSON_TRY(ApplyLocked({index, AddressOf(index), policy, cap_bytes},
+                          known ? Rules::kReplaced : Rules::kNew));
   return Network{index, FormatAddress(AddressOf(index)), PathOf(index)};
 }
 
 Result<void> Gateway::Apply(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes) {
   const std::lock_guard lock(mutex_);
   if (links_->IndexOf(LinkName(index)) == 0) return NoNetwork(index);
-  return ApplyLocked(index, policy, cap_bytes);
+  return ApplyLocked({index, AddressOf(index), policy, cap_bytes}, Rules::kReplaced);
 }
 
-Result<void> Gateway::ApplyLocked(std::uint32_t index, const Policy& policy,
-                                  std::uint64_t cap_bytes) {
-  const auto done = filter_->Commit(MachineCommands(
-      {.index = index, .address = AddressOf(index), .policy = policy, .cap_bytes = cap_bytes}));
+Result<void> Gateway::ApplyLocked(const MachineRules& rules, Rules which) {
+  const std::uint32_t index = rules.index;
+  const auto done =
+      filter_->Commit(which == Rules::kNew ? MachineBatch(rules) : PolicyBatch(rules));
   if (!done) {
     if (done.error().code == errors::kEgressFilterUnknown) {
       cut_.insert(index);
@@ -339,26 +382,42 @@ Result<void> Gateway::ApplyLocked(std::uint32_t index, const Policy& policy,
   return {};
 }
 
+// Taking a link away costs the kernel 20 ms, so that it is done beside all else; by then its rules
+// are gone, and nothing passes.
 Result<void> Gateway::Remove(std::uint32_t index) {
-  const std::lock_guard lock(mutex_);
-  return RemoveLocked(index);
-}
-
-// The link first: whatever fails then, the machine has no way out.
-Result<void> Gateway::RemoveLocked(std::uint32_t index) {
-  CAISSON_TRY(links_->Remove(LinkName(index)));
-  CAISSON_TRY(filter_->Commit(RemovalCommands(index, AddressOf(index))));
-  CAISSON_TRY(filter_->ForgetFlows(AddressOf(index)));
+  {
+    const std::lock_guard lock(mutex_);
+    used_.insert(index);
+    if (auto closed = CloseLocked(index); !closed) {
+      (void)links_->SetDown(LinkName(index));
+      return closed;
+    }
+  }
+  {
+    const std::lock_guard lock(remover_mutex_);
+    CAISSON_TRY(remover_->Remove(LinkName(index)));
+  }
   CAISSON_TRY(os::DropNetworkNamespace(PathOf(index)));
+  const std::lock_guard lock(mutex_);
   used_.erase(index);
   cut_.erase(index);
   return {};
 }
 
+Result<void> Gateway::CloseLocked(std::uint32_t index) {
+  CAISSON_ASSIGN(const auto known, filter_->ReadCounter(SentCounter(index)));
+  if (known) CAISSON_TRY(filter_->Commit(RemovalBatch(index, AddressOf(index))));
+  CAISSON_TRY(filter_->ForgetFlows(AddressOf(index)));
+  FilterBatch count;  // of its connections: there is none when it never opened one
+  count.DeleteAddress("flows", AddressOf(index));
+  (void)filter_->Commit(count);
+  return {};
+}
+
 Result<Traffic> Gateway::ReadTraffic(std::uint32_t index) {
   const std::lock_guard lock(mutex_);
-  CAISSON_ASSIGN(const auto sent, filter_->ReadCounter(kTable, SentCounter(index)));
-  CAISSON_ASSIGN(const auto received, filter_->ReadCounter(kTable, ReceivedCounter(index)));
+  CAISSON_ASSIGN(const auto sent, filter_->ReadCounter(SentCounter(index)));
+  CAISSON_ASSIGN(const auto received, filter_->ReadCounter(ReceivedCounter(index)));
   if (!sent || !received) return NoNetwork(index);
   return Traffic{.sent_bytes = sent->bytes, .received_bytes = received->bytes};
 }
@@ -404,7 +463,7 @@ Result<void> Gateway::Dismantle() {
     if (::unlink(mark.c_str()) != 0) return os::SyscallError("remove " + mark);
   }
   const std::string table = HostTable(options_.uplink);
-  CAISSON_TRY(RunNft(options_.nft, options_.directory + "/host.nft",
+  CAISSON_TRY(RunNft(options_.directory + "/host.nft",
                      fmt::format("table inet {0} {{}}\ndelete table inet {0}\n", table)));
   return os::DropNetworkNamespace(GatewayPath());
 }

@@ -31,7 +31,7 @@ namespace caisson::egress {
 struct GatewayOptions {
   std::string directory;    // keeps namespaces by bind mounts: "/run/caisson/network"
   std::string nft = "nft";  // a path, or a name in PATH
-  std::chrono::milliseconds patience = std::chrono::seconds(5);  // for one answer of nft
+  std::chrono::milliseconds patience = std::chrono::seconds(10);  // for one run of nft
   std::string uplink = "caisson0";  // the host's end of its one link, at most 15 characters
   Range pool =
       NetworkOf(0x0ae70000, 16);  // 10.231.0.0/16: must lie in closed ranges, seen by machines only
@@ -66,6 +66,12 @@ class Gateway {
   // until it is adopted. Fails with egress.unavailable, egress.filter_failed.
   static Result<std::unique_ptr<Gateway>> Open(const GatewayOptions& options);
 
+  // Looks after the host, which others change, too: makes our rules there anew when they are gone,
+  // and closes addresses that it has got meanwhile. To be called every few seconds; costs little
+  // when nothing has changed. Until it has mended them, machines may reach new addresses of the
+  // host, and nothing else, by rules that are gone.
+  Result<void> Refresh();
+
   // A new network with nothing but what `policy` opens. To prepare one for later: Policy::DenyAll.
   // Fails with egress.exhausted, egress.filter_*, os.syscall; nothing is left then.
   Result<Network> Make(const Policy& policy);
@@ -94,8 +100,6 @@ class Gateway {
   // Removes all networks and the gateway itself.
   Result<void> Dismantle();
 
-  int filter_pid() const { return filter_ ? filter_->child_pid() : 0; }  // for tests
-
  private:
   explicit Gateway(GatewayOptions options);
 
@@ -107,23 +111,30 @@ class Gateway {
   Result<void> Start();
   Result<void> OpenNamespace();
   Result<void> LinkToHost();
+  Result<void> RunNft(const std::string& file, const std::string& text);
   Result<void> LoadHostRules();
+  Result<void> CloseHostAddresses();
   Result<void> LoadGatewayRules();
   Result<std::uint32_t> TakeIndex();
   Result<void> Connect(std::uint32_t index);
   Result<void> SetUpEnd(std::uint32_t index);
-  Result<void> ApplyLocked(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes);
-  Result<void> RemoveLocked(std::uint32_t index);
+  enum class Rules : std::uint8_t { kNew, kReplaced };
+  Result<void> ApplyLocked(const MachineRules& rules, Rules which);
+  Result<void> CloseLocked(std::uint32_t index);
   Result<std::vector<std::uint32_t>> ListLocked();
 
   GatewayOptions options_;
   std::vector<Resolver> resolvers_;
+  std::mutex remover_mutex_;
+  std::optional<Links> remover_;
   std::mutex mutex_;   // all below
   os::UniqueFd lock_;  // one process at a time
   os::UniqueFd namespace_;
   std::optional<Links> host_links_;
   std::optional<Links> links_;  // in the gateway
   std::optional<PacketFilter> filter_;
+  std::optional<PacketFilter> host_filter_;  // only looked at: others change it, too
+  std::vector<std::uint32_t> host_addresses_;
   std::set<std::uint32_t> used_;
   std::set<std::uint32_t> cut_;  // whose link was set down
   std::uint32_t last_ = 0;

@@ -5,10 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <functional>
-#include <initializer_list>
 
 namespace caisson::egress {
 namespace {
+
+// Stands in a text where its own mark goes.
+constexpr std::string_view kMarkPlace = "version_mark";
 
 std::string ClosedElements() {
   std::vector<std::string> texts;
@@ -34,10 +36,13 @@ table inet caisson {{
   set closed {{ type ipv4_addr; flags interval; elements = {{ {closed} }}; }}
   set sources {{ type ifname . ipv4_addr; }}
   set flows {{ type ipv4_addr; size 65536; flags dynamic; }}
+  set names {{ type ipv4_addr; }}
+  set host {{ type ipv4_addr; flags interval; }}
   map outbound_of {{ type ipv4_addr : verdict; }}
   map inbound_of {{ type ipv4_addr : verdict; }}
-  map names_of {{ type ipv4_addr : verdict; }}
-  map answers_of {{ type ipv4_addr : verdict; }}
+  map cap_of {{ type ipv4_addr : quota; }}
+  map sent_of {{ type ipv4_addr : counter; }}
+  map received_of {{ type ipv4_addr : counter; }}
   counter {mark} {{}}
   chain spoofed {{
     type filter hook prerouting priority raw; policy accept;
@@ -55,20 +60,31 @@ table inet caisson {{
     meta l4proto tcp reject with tcp reset
     reject with icmp type admin-prohibited
   }}
+  chain open {{
+    quota name ip saddr map @cap_of goto refuse
+    counter name ip saddr map @sent_of accept
+  }}
+  chain answered {{
+    counter name ip daddr map @received_of accept
+  }}
   chain outbound {{
     ct state invalid drop
     ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
-    ct status dnat ip saddr vmap @names_of
+    ct status dnat ip saddr @names goto open
     ip daddr @closed goto refuse
+    ip daddr @host goto refuse
+    meta l4proto != {{ tcp, udp, icmp }} goto refuse
+    meta l4proto icmp icmp type != echo-request goto refuse
     ip saddr vmap @outbound_of
     goto refuse
   }}
   chain inbound {{
     ct state != {{ established, related }} drop
     ct direction original drop
-    ct status dnat ip daddr vmap @answers_of
+    ct status dnat ip daddr @names goto answered
+    ct state related icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} goto answered
+    ip saddr @closed drop
     ip daddr vmap @inbound_of
-    drop
   }}
   chain forward {{
     type filter hook forward priority filter; policy drop;
@@ -88,6 +104,7 @@ table inet caisson {{
 constexpr const char* kHostTable = R"(table inet {table} {{}}
 delete table inet {table}
 table inet {table} {{
+  counter {mark} {{}}
   chain input {{
     type filter hook input priority -10; policy accept;
     iifname != "{uplink}" accept
@@ -108,100 +125,40 @@ table inet {table} {{
 }}
 )";
 
-constexpr const char* kOpenProtocols = "meta l4proto { tcp, udp }";
-
-// nft takes no empty list of elements.
-void AddElements(std::vector<std::string>& commands, const std::string& set,
-                 const std::vector<std::string>& elements) {
-  if (elements.empty()) return;
-  commands.push_back(
-      fmt::format("add element inet {} {} {{ {} }}", kTable, set, fmt::join(elements, ", ")));
-}
-
-std::vector<std::string> PortElements(const Policy& policy) {
-  std::vector<std::string> elements;
-  for (const auto& [port, ranges] : policy.OpenOnPorts()) {
-    for (const Range& range : ranges) {
-      elements.push_back(fmt::format("{} . {}", FormatRange(range), port));
-    }
-  }
-  return elements;
-}
-
-class MachineText {
- public:
-  explicit MachineText(std::uint32_t index, std::uint32_t address)
-      : index_(index), address_(FormatAddress(address)) {}
-
-  // All that a machine has exists afterwards, whatever was there.
-  void Declare() {
-    for (const char* chain : {"open", "outbound", "answered", "inbound"}) Add("chain", chain, "");
-    Add("set", "addresses", "{ type ipv4_addr; flags interval; }");
-    Add("set", "ports", "{ type ipv4_addr . inet_service; flags interval; }");
-    Add("counter", "sent", "");
-    Add("counter", "received", "");
-  }
-  void Quota(std::uint64_t bytes) {
-    Add("quota", "cap", fmt::format("{{ over {} bytes }}", bytes));
-  }
-  void Flush() {
-    for (const char* chain : {"outbound", "inbound", "open", "answered"}) Do("flush chain", chain);
-    Do("flush set", "addresses");
-    Do("flush set", "ports");
-  }
-  void Rules(std::initializer_list<std::pair<const char*, std::string>> rules) {
-    for (const auto& [chain, rule] : rules) {
-      commands_.push_back(fmt::format("add rule inet {} {} {}", kTable, Name(chain), rule));
-    }
-  }
-  void Elements(const char* set, const std::vector<std::string>& elements) {
-    AddElements(commands_, Name(set), elements);
-  }
-  // An entry of a map of all machines; taking away what is not there is an error of nft's, so that
-  // it is put there before.
-  void Enter(const char* map, const char* chain, bool stays = true) {
-    for (const char* verb : {"add", "delete"}) {
-      commands_.push_back(fmt::format("{} element inet {} {} {{ {} : jump {} }}", verb, kTable, map,
-                                      address_, Name(chain)));
-      if (stays) return;
-    }
-  }
-  void Source(bool stays = true) {
-    for (const char* verb : {"add", "delete"}) {
-      commands_.push_back(fmt::format("{} element inet {} sources {{ \"{}\" . {} }}", verb, kTable,
-                                      LinkName(index_), address_));
-      if (stays) return;
-    }
-  }
-  // The count of connections that was begun for the address.
-  void ForgetFlows() {
-    for (const char* form : {"add element inet {0} flows {{ {1} ct count over {2} }}",
-                             "delete element inet {0} flows {{ {1} }}"}) {
-      commands_.push_back(fmt::format(fmt::runtime(form), kTable, address_, kMaxFlows));
-    }
-  }
-  void Delete() {
-    for (const char* chain : {"outbound", "inbound", "open", "answered"}) Do("delete chain", chain);
-    for (const char* set : {"addresses", "ports"}) Do("delete set", set);
-    Do("delete quota", "cap");
-    Do("delete counter", "sent");
-    Do("delete counter", "received");
-  }
-  std::string Name(const char* what) const { return fmt::format("{}{}", what, index_); }
-  std::string text() const { return fmt::format("{}", fmt::join(commands_, "; ")); }
-
- private:
-  void Add(const char* kind, const char* name, const std::string& form) {
-    commands_.push_back(fmt::format("add {} inet {} {} {}", kind, kTable, Name(name), form));
-  }
-  void Do(const char* verb, const char* name) {
-    commands_.push_back(fmt::format("{} inet {} {}", verb, kTable, Name(name)));
-  }
-
-  std::uint32_t index_;
-  std::string address_;
-  std::vector<std::string> commands_;
+struct Names {
+  explicit Names(std::uint32_t index)
+      : outbound(fmt::format("outbound{}", index)),
+        inbound(fmt::format("inbound{}", index)),
+        addresses(fmt::format("addresses{}", index)),
+        ports(fmt::format("ports{}", index)),
+        cap(fmt::format("cap{}", index)),
+        sent(SentCounter(index)),
+        received(ReceivedCounter(index)) {}
+  std::string outbound, inbound;  // chains
+  std::string addresses, ports;   // what its policy opens
+  std::string cap, sent, received;
 };
+
+void AddPolicy(FilterBatch& batch, const MachineRules& rules) {
+  const Names names(rules.index);
+  batch.AddQuota(names.cap, rules.cap_bytes);
+  batch.AddAddress("names", rules.address);
+  if (rules.policy.opens_public()) {
+    batch.AddRanges(names.addresses, {{0, 0xffffffff}});  // closed ranges are refused before
+    return;
+  }
+  batch.DeleteAddress("names", rules.address);
+  batch.AddRanges(names.addresses, rules.policy.OpenOnAllPorts());
+  for (const auto& [port, ranges] : rules.policy.OpenOnPorts()) {
+    batch.AddRanges(names.ports, ranges, port);
+  }
+}
+
+RuleText Marked(std::string text) {
+  std::string mark = fmt::format("version_{:016x}", std::hash<std::string>{}(text));
+  text.replace(text.find(kMarkPlace), kMarkPlace.size(), mark);
+  return {std::move(text), std::move(mark)};
+}
 
 }  // namespace
 
@@ -209,22 +166,15 @@ std::string LinkName(std::uint32_t index) { return fmt::format("m{}", index); }
 std::string SentCounter(std::uint32_t index) { return fmt::format("sent{}", index); }
 std::string ReceivedCounter(std::uint32_t index) { return fmt::format("received{}", index); }
 
-std::string VersionMark(const GatewayRules& rules) {
-  const std::string text =
-      std::string(kGatewayTable) + ClosedElements() + NameRules(rules.resolvers);
-  return fmt::format("version_{:016x}", std::hash<std::string>{}(text));
-}
-
-std::string GatewayText(const GatewayRules& rules) {
-  return fmt::format(fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
-                     fmt::arg("mark", VersionMark(rules)),
-                     fmt::arg("names", NameRules(rules.resolvers)), fmt::arg("up", kGatewayUplink),
-                     fmt::arg("flows", kMaxFlows));
+RuleText GatewayText(const std::vector<Resolver>& resolvers) {
+  return Marked(fmt::format(fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
+                            fmt::arg("mark", kMarkPlace), fmt::arg("names", NameRules(resolvers)),
+                            fmt::arg("up", kGatewayUplink), fmt::arg("flows", kMaxFlows)));
 }
 
 std::string HostTable(const std::string& uplink) { return "caisson_" + uplink; }
 
-std::string HostText(const HostRules& rules) {
+RuleText HostText(const HostRules& rules) {
   std::string resolvers;
   for (const std::uint32_t address : rules.resolvers) {
     resolvers += fmt::format("    ip daddr {} meta l4proto {{ tcp, udp }} th dport 53 accept\n",
@@ -234,70 +184,70 @@ std::string HostText(const HostRules& rules) {
       rules.forwards_only_ours
           ? fmt::format("    iifname != \"{0}\" oifname != \"{0}\" drop\n", rules.uplink)
           : "";
-  return fmt::format(fmt::runtime(kHostTable), fmt::arg("table", HostTable(rules.uplink)),
-                     fmt::arg("uplink", rules.uplink),
-                     fmt::arg("transit", FormatRange(rules.transit)),
-                     fmt::arg("resolvers", resolvers), fmt::arg("others", others));
+  return Marked(fmt::format(fmt::runtime(kHostTable), fmt::arg("table", HostTable(rules.uplink)),
+                            fmt::arg("mark", kMarkPlace), fmt::arg("uplink", rules.uplink),
+                            fmt::arg("transit", FormatRange(rules.transit)),
+                            fmt::arg("resolvers", resolvers), fmt::arg("others", others)));
 }
 
-std::string MachineCommands(const MachineRules& rules) {
-  MachineText machine(rules.index, rules.address);
-  machine.Declare();
-  machine.Quota(rules.cap_bytes);
-  machine.Flush();
-  machine.Rules(
-      {{"open", fmt::format("quota name \"{}\" goto refuse", machine.Name("cap"))},
-       {"open", fmt::format("counter name \"{}\" accept", machine.Name("sent"))},
-       {"answered", fmt::format("counter name \"{}\" accept", machine.Name("received"))}});
-  const std::string open = machine.Name("open");
-  const std::string answered = machine.Name("answered");
-  if (rules.policy.opens_public()) {
-    machine.Rules({{"outbound", fmt::format("{} goto {}", kOpenProtocols, open)},
-                   {"outbound", fmt::format("icmp type echo-request goto {}", open)},
-                   {"inbound", fmt::format("ip saddr != @closed goto {}", answered)}});
-  } else {
-    const std::string any = machine.Name("addresses");
-    const std::string ports = machine.Name("ports");
-    machine.Elements("addresses", [&] {
-      std::vector<std::string> texts;
-      for (const Range& range : rules.policy.OpenOnAllPorts()) texts.push_back(FormatRange(range));
-      return texts;
-    }());
-    machine.Elements("ports", PortElements(rules.policy));
-    machine.Rules(
-        {{"outbound", fmt::format("{} ip daddr @{} goto {}", kOpenProtocols, any, open)},
-         {"outbound",
-          fmt::format("{} ip daddr . th dport @{} goto {}", kOpenProtocols, ports, open)},
-         {"outbound", fmt::format("icmp type echo-request ip daddr @{} goto {}", any, open)},
-         {"inbound", fmt::format("ip saddr @{} goto {}", any, answered)},
-         {"inbound",
-          fmt::format("{} ip saddr . th sport @{} goto {}", kOpenProtocols, ports, answered)}});
+FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses) {
+  std::vector<Range> ranges;
+  for (const std::uint32_t address : addresses) ranges.push_back({address, address});
+  FilterBatch batch;
+  batch.FlushSet("host");
+  batch.AddRanges("host", Merged(std::move(ranges)));
+  return batch;
+}
+
+FilterBatch MachineBatch(const MachineRules& rules) {
+  const Names names(rules.index);
+  FilterBatch batch;
+  batch.AddCounter(names.sent);
+  batch.AddCounter(names.received);
+  batch.AddAddressSet(names.addresses);
+  batch.AddPortSet(names.ports);
+  batch.AddChain(names.outbound);
+  batch.AddChain(names.inbound);
+  batch.AddAddressRule(names.outbound, Side::kDestination, names.addresses, "open");
+  batch.AddPortRule(names.outbound, Side::kDestination, names.ports, "open");
+  batch.AddAddressRule(names.inbound, Side::kSource, names.addresses, "answered");
+  batch.AddPortRule(names.inbound, Side::kSource, names.ports, "answered");
+  AddPolicy(batch, rules);
+  batch.AddObject("cap_of", rules.address, names.cap);
+  batch.AddObject("sent_of", rules.address, names.sent);
+  batch.AddObject("received_of", rules.address, names.received);
+  batch.AddJump("outbound_of", rules.address, names.outbound);
+  batch.AddJump("inbound_of", rules.address, names.inbound);
+  batch.AddSource("sources", LinkName(rules.index), rules.address);
+  return batch;
+}
+
+FilterBatch PolicyBatch(const MachineRules& rules) {
+  const Names names(rules.index);
+  FilterBatch batch;
+  batch.FlushSet(names.addresses);
+  batch.FlushSet(names.ports);
+  AddPolicy(batch, rules);
+  return batch;
+}
+
+FilterBatch RemovalBatch(std::uint32_t index, std::uint32_t address) {
+  const Names names(index);
+  FilterBatch batch;
+  batch.DeleteSource("sources", LinkName(index), address);
+  batch.AddAddress("names", address);  // so that it can be deleted
+  for (const char* each :
+       {"names", "outbound_of", "inbound_of", "cap_of", "sent_of", "received_of"}) {
+    batch.DeleteAddress(each, address);
   }
-  // Who refuses a packet on the way, or cannot take one of its size, is any router.
-  machine.Rules({{"inbound", fmt::format("ct state related icmp type {{ destination-unreachable, "
-                                         "time-exceeded, parameter-problem }} goto {}",
-                                         answered)}});
-  machine.Source();
-  machine.Enter("outbound_of", "outbound");
-  machine.Enter("inbound_of", "inbound");
-  machine.Enter("names_of", "open", rules.policy.opens_public());
-  machine.Enter("answers_of", "answered", rules.policy.opens_public());
-  return machine.text();
-}
-
-std::string RemovalCommands(std::uint32_t index, std::uint32_t address) {
-  MachineText machine(index, address);
-  machine.Declare();
-  machine.Quota(kNoCap);
-  machine.Source(false);
-  machine.ForgetFlows();
-  machine.Enter("outbound_of", "outbound", false);
-  machine.Enter("inbound_of", "inbound", false);
-  machine.Enter("names_of", "open", false);
-  machine.Enter("answers_of", "answered", false);
-  machine.Flush();
-  machine.Delete();
-  return machine.text();
+  batch.DeleteChain(names.outbound);
+  batch.DeleteChain(names.inbound);
+  batch.DeleteSet(names.addresses);
+  batch.DeleteSet(names.ports);
+  batch.DeleteQuota(names.cap);
+  batch.DeleteCounter(names.sent);
+  batch.DeleteCounter(names.received);
+  return batch;
 }
 
 }  // namespace caisson::egress

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts that nft gets: what stands in the gateway's filter, and what is changed there for one
-// machine. Pure functions; docs/network.md explains the rules. Names that end in a number belong to
-// the machine with that index.
+// The rules: what stands in the gateway's filter for all machines and in that of the host (text,
+// for nft), and what is added and changed for one machine (netlink). Pure functions;
+// docs/network.md explains the rules. Names that end in a number belong to the machine with that
+// index.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "egress/filter_batch.h"
 #include "egress/policy.h"
 
 namespace caisson::egress {
@@ -29,13 +31,14 @@ struct Resolver {
   bool operator==(const Resolver&) const = default;
 };
 
-struct GatewayRules {
-  std::vector<Resolver> resolvers;
+// A whole table, as `nft -f` takes it: replaces one that is there. `mark` is the name of a counter
+// that stands in the table of exactly this text.
+struct RuleText {
+  std::string text;
+  std::string mark;
 };
-// The whole table, as `nft -f` takes it: replaces one that is there. Nothing is open in it.
-std::string GatewayText(const GatewayRules& rules);
-// A counter that stands in the table of exactly this text.
-std::string VersionMark(const GatewayRules& rules);
+// Nothing is open in it.
+RuleText GatewayText(const std::vector<Resolver>& resolvers);
 
 struct HostRules {
   std::string uplink;  // the host's end of the link to the gateway
@@ -43,8 +46,11 @@ struct HostRules {
   std::vector<std::uint32_t> resolvers;
   bool forwards_only_ours = false;  // forwarding was switched on by us: for nothing else
 };
-std::string HostText(const HostRules& rules);
+RuleText HostText(const HostRules& rules);
 std::string HostTable(const std::string& uplink);
+
+// The addresses of the host, closed to all machines.
+FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses);
 
 struct MachineRules {
   std::uint32_t index = 0;
@@ -52,9 +58,11 @@ struct MachineRules {
   const Policy& policy;
   std::uint64_t cap_bytes = kNoCap;  // of what it sends; beyond, nothing goes out
 };
-// Makes or replaces all that belongs to the machine, in one transaction.
-std::string MachineCommands(const MachineRules& rules);
-// Takes it all away; fine when it is not there.
-std::string RemovalCommands(std::uint32_t index, std::uint32_t address);
+// Makes all that belongs to a machine.
+FilterBatch MachineBatch(const MachineRules& rules);
+// Replaces the policy of a machine that is there.
+FilterBatch PolicyBatch(const MachineRules& rules);
+// Takes away all of a machine that is there.
+FilterBatch RemovalBatch(std::uint32_t index, std::uint32_t address);
 
 }  // namespace caisson::egress

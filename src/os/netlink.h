@@ -3,6 +3,8 @@
 // the network namespace in which it was opened, whoever uses it later. Not thread-safe per object.
 #pragma once
 
+#include <linux/netlink.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,11 +74,18 @@ class NetlinkSocket {
   // failure, too). Parts of an answer go to `take` without their netlink header.
   int Request(const NetlinkMessage& message,
               const std::function<void(std::uint16_t type, std::string_view body)>& take = {});
+  // Messages between the two brackets of a transaction. 0 when the kernel took each of them, else
+  // the first errno; whether it took effect is for the caller to find out.
+  int RequestAll(const NetlinkMessage& begin, std::span<const NetlinkMessage> messages,
+                 const NetlinkMessage& end);
   // The same as a Status, os.syscall: `what` says what was tried.
   Result<void> Do(const NetlinkMessage& message, std::string_view what);
 
  private:
   explicit NetlinkSocket(UniqueFd fd) : fd_(std::move(fd)) {}
+  std::uint32_t Number(std::vector<char>& bytes, bool acknowledged);
+  int Send(const std::vector<char>& bytes);
+  int Receive(const std::function<bool(const nlmsghdr&, std::string_view)>& take);
 
   UniqueFd fd_;
   std::uint32_t sequence_ = 0;
