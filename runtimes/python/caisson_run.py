@@ -89,7 +89,8 @@ def reseed():
         random.seed()
     numpy = sys.modules.get("numpy")
     if numpy is not None and "numpy.random" in sys.modules:
-        numpy.random.seed()
+        # As good as seed(), which takes ten times as long.
+        numpy.random.set_state(("MT19937", numpy.frombuffer(os.urandom(4 * 624), numpy.uint32), 624))
 
 
 def clean_environment():

@@ -7,20 +7,25 @@ are done and returns in a call's process alone, walled in; from there on the har
 with a channel of its own (caisson_run.py).
 """
 
-import array
 import ctypes
-import gc
-import importlib
-import importlib.metadata
-import json
-import os
-import select
 import sys
-import threading  # noqa: F401 (scripts find it imported)
-import time
 
 HOME = "/run/caisson"
 sys.path.insert(0, HOME)
+
+import caisson_memory  # noqa: E402
+
+library = ctypes.PyDLL(f"{HOME}/caisson_call.so")
+caisson_memory.gather(library)
+
+import gc  # noqa: E402
+import importlib  # noqa: E402
+import importlib.metadata  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import select  # noqa: E402
+import threading  # noqa: E402, F401 (scripts find it imported)
+import time  # noqa: E402
 
 import caisson_block  # noqa: E402, F401 (calls run without imports)
 import caisson_body  # noqa: E402, F401
@@ -133,64 +138,19 @@ class Silent:
         pass
 
 
-def written_ranges():
-    """Stretches of memory that are this process's own: since the fork it has written to them."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    present_and_own = 1 << 63 | 1 << 56
-    with open("/proc/self/maps") as file:
-        maps = [line.split()[:2] for line in file]
-    ranges = []
-    with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:
-        for bounds, rights in maps:
-            begin, end = (int(text, 16) for text in bounds.split("-"))
-            if rights != "rw-p" or begin >= 1 << 63:
-                continue
-            pagemap.seek(begin // page * 8)
-            entries = array.array("Q", pagemap.read((end - begin) // page * 8))
-            for number, entry in enumerate(entries):
-                if entry & present_and_own != present_and_own:
-                    continue
-                at = begin + number * page
-                if ranges and ranges[-1][0] + ranges[-1][1] == at:
-                    ranges[-1][1] += page
-                else:
-                    ranges.append([at, page])
-    return array.array("Q", (number for pair in ranges for number in pair))
-
-
-def rehearse(library, work):
-    """Runs `work` in a fork and says what it wrote to; empty where the kernel does not tell."""
-    read_end, write_end = os.pipe()
-    pid = library.caisson_fork()
-    if pid == 0:
-        status = 1
-        try:
-            ctypes.pythonapi.PyOS_AfterFork_Child()
-            work()
-            with open(write_end, "wb") as file:
-                file.write(written_ranges().tobytes())
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write_end)
-    with open(read_end, "rb") as file:
-        ranges = array.array("Q", file.read())
-    if pid > 0:
-        os.waitpid(pid, 0)
-    return ranges
-
-
 def serve(configuration, call_filter, ready, rehearsal):
     """Returns in a call's process only, once there is a script for it."""
-    library = ctypes.PyDLL(f"{HOME}/caisson_call.so")
-    library.caisson_fork.restype = ctypes.c_long
     serve_calls, enter = library.caisson_serve, library.caisson_enter
     api = ctypes.pythonapi
+    ready_streams()
+    clean_environment()
     gc.collect()
     gc.freeze()
-    # Held for as long as the zygote lives: each child is a fork of this very moment.
+    # What a fork's child must set right is set right here, once, as it has no threads either: each
+    # call is a copy of this very moment.
     api.PyOS_BeforeFork()
-    written = rehearse(library, rehearsal)
+    api.PyOS_AfterFork_Child()
+    written = caisson_memory.rehearse(library, rehearsal)
     options = ctypes.byref(
         ServeOptions(
             ctypes.cast(ctypes.c_char_p(call_filter), ctypes.c_void_p),
@@ -198,20 +158,18 @@ def serve(configuration, call_filter, ready, rehearsal):
             configuration["leave_out"],
             configuration["control"],
             configuration["may_execute"],
-            written.buffer_info()[0],
+            ctypes.addressof(written),
             len(written) // 2,
         )
     )
+    caisson_memory.use_huge_pages()
     try:
         os.write(configuration["control"], ready)
-    except OSError:  # whoever started us is gone; anything but this would wait for the fork's locks
+    except OSError:  # whoever started us is gone
         os._exit(1)
     if serve_calls(options) != 0:
         os._exit(1)
-    api.PyOS_AfterFork_Child()
-    ready_streams()
     reseed()
-    clean_environment()
     enter(options)
 
 

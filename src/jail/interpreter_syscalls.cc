@@ -267,6 +267,7 @@ Rules ChildSetUpCalls() {
       {"landlock_add_rule", "a child's walls"},
       {"landlock_restrict_self", "a child's walls"},
       {"setsid", "a child's walls"},
+      {"process_madvise", "a child copies what every script writes to"},
       {"recvmsg", "calls come in with their descriptors"},
       {"sendmsg", "what became of a call"},
       {"wait4", "calls end"},

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -169,10 +170,30 @@ double MegabytesOfUs() {
   return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
+// What processes have used so far, those that they have waited for included; see proc(5).
+struct Used {
+  double milliseconds = 0;
+  double faults = 0;
+
+  explicit Used(const NativeRuntime& runtime) {
+    for (const std::string& pid : {std::string("self"), std::to_string(runtime.ZygotePids()[0])}) {
+      const std::string text = os::ReadSmallFile("/proc/" + pid + "/stat").value_or("");
+      std::istringstream fields(text.substr(text.rfind(')') + 1));
+      std::vector<std::string> field(std::istream_iterator<std::string>(fields), {});
+      const bool own_children = pid != "self";  // ours are the zygote and the controls
+      const auto at = [&](std::size_t number) { return std::atof(field.at(number - 3).c_str()); };
+      faults += at(10) + (own_children ? at(11) : 0);
+      milliseconds += (at(14) + at(15) + (own_children ? at(16) + at(17) : 0)) * 1000 /
+                      static_cast<double>(::sysconf(_SC_CLK_TCK));
+    }
+  }
+};
+
 void Throughput(NativeRuntime& runtime, int callers, std::chrono::seconds time) {
   const ScriptJob job = Job(kPandas);
   std::atomic<int> calls{0};
   const double before = MegabytesOfUs();
+  const Used used_before(runtime);
   const auto begin = Clock::now();
   {
     std::vector<std::jthread> threads;
@@ -191,6 +212,12 @@ void Throughput(NativeRuntime& runtime, int callers, std::chrono::seconds time) 
       "{{\"what\":\"pandas one-liners of {} callers at once (memory {:+.1f} MB)\",\"value\":{:.0f},"
       "\"unit\":\"calls/s\",\"target\":\">= 350 calls/s\",\"ok\":{}}}\n",
       callers, MegabytesOfUs() - before, rate, rate >= 350);
+  const Used used(runtime);
+  fmt::print(
+      "{{\"what\":\"processor time of each, of all processes ({:.0f} page faults)\","
+      "\"value\":{:.2f},\"unit\":\"ms\"}}\n",
+      (used.faults - used_before.faults) / calls,
+      (used.milliseconds - used_before.milliseconds) / calls);
 }
 
 double Fresh(const std::string& root_directory, int runs) {
