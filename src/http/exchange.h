@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request and its answer, as a handler sees them: blocking calls, the same for HTTP/1.1 and
-// HTTP/2. An Exchange is used by one thread at a time and is valid while its handler runs (a Stream
-// that came out of it likewise). Abstract, so that a test of a handler can stand in for the server.
+// HTTP/2. An Exchange is used by one thread at a time (though one thread may read the body while
+// another one answers) and is valid while its handler runs (a Stream that came out of it likewise).
+// Abstract, so that a test of a handler can stand in for the server.
 //
 // The server adds Date, X-Request-Id, Content-Length or Transfer-Encoding, and Connection by
 // itself, and drops those that a handler sets.
@@ -55,7 +56,9 @@ class Stream {
   virtual Result<void> Write(std::string_view bytes) = 0;
   // Tells the client that no more will come; reading goes on.
   virtual Result<void> CloseWrite() = 0;
-  // Makes both directions fail at once, also for a thread that is blocked in one of them.
+  // Makes reading fail at once, also for a thread that is blocked in it. Writing goes on.
+  virtual void EndReading() {}
+  // The same for both directions.
   virtual void Abort() = 0;
 };
 
@@ -68,6 +71,8 @@ class Exchange {
   // http.timed_out (it sends nothing, or too slowly) or http.bad_request (the chunks are
   // malformed). The first call sends "100 Continue" to a client that waits for it.
   virtual Result<std::size_t> ReadSome(std::span<char> into) = 0;  // blocks; 0 at the end
+  // Makes reading fail at once, also for a thread that is blocked in it.
+  virtual void EndReading() {}
   // What is left of the body; http.body_too_large when that is more than `limit`.
   Result<std::string> ReadBody(std::size_t limit);
 

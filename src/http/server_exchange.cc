@@ -34,6 +34,7 @@ class UpgradedStream final : public Stream {
     exchange_->EndOutput();
     return {};
   }
+  void EndReading() override { exchange_->EndReading(); }
   void Abort() override { exchange_->Lose({errors::kHttpClientGone, "the stream was broken off"}); }
 
  private:
@@ -81,6 +82,14 @@ Result<std::size_t> ServerExchange::ReadSome(std::span<char> into) {
   std::copy_n(reading_.data() + read_, size, into.data());
   read_ += size;
   return size;
+}
+
+void ServerExchange::EndReading() {
+  const std::lock_guard lock(mutex_);
+  if (!input_error_) input_error_ = Status{errors::kHttpClientGone, "reading was ended"};
+  input_.clear();
+  readable_.notify_all();
+  if (std::exchange(input_paused_, false)) WakeLocked();
 }
 
 Result<void> ServerExchange::CheckHead(int status, const Headers& headers) const {

@@ -34,6 +34,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   // ---- The handler's side.
   const Request& request() const override { return request_; }
   Result<std::size_t> ReadSome(std::span<char> into) override;
+  void EndReading() override;
   Result<void> Respond(int status, Headers headers, std::string body) override;
   Result<void> Begin(int status, Headers headers, std::optional<std::uint64_t> length) override;
   Result<void> Write(std::string_view bytes) override;
