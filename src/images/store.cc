@@ -25,6 +25,8 @@
 namespace caisson::images {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kBuildingPrefix = ".building-";
 constexpr std::string_view kDoomedPrefix = ".doomed-";
 constexpr std::size_t kIdSize = 64;
@@ -86,8 +88,7 @@ Result<std::optional<os::UniqueFd>> TryFlock(const std::string& path, int operat
 std::vector<std::string> NamesIn(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     names.push_back(it->path().filename().string());
   }
   std::ranges::sort(names);
@@ -107,13 +108,14 @@ struct Name {
 
 Result<std::vector<Name>> ReadNames(const std::string& directory) {
   std::vector<Name> names;
-  for (const std::string& name : NamesIn(directory + "/names")) {
+  const fs::path place = fs::path(directory) / "names";
+  for (const std::string& name : NamesIn(place)) {
     if (!IsImageName(name)) continue;  // a draft of WriteFile
-    CAISSON_ASSIGN(std::string id, ReadFile(directory + "/names/" + name));
+    const std::string path = place / name;
+    CAISSON_ASSIGN(std::string id, ReadFile(path));
     if (!id.empty() && id.back() == '\n') id.pop_back();
     if (!IsId(id)) {
-      return Fail(errors::kImagesStore,
-                  directory + "/names/" + name + " does not hold an image id; remove the file");
+      return Fail(errors::kImagesStore, path + " does not hold an image id; remove the file");
     }
     names.push_back({name, std::move(id)});
   }
@@ -169,7 +171,7 @@ Result<Store> Store::Open(const std::string& directory) {
                 "there is no place for images: set CAISSON_IMAGES_DIR or HOME");
   }
   std::error_code error;
-  std::string path = std::filesystem::absolute(directory, error).lexically_normal().string();
+  std::string path = fs::absolute(directory, error).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!IsMissing(path)) CAISSON_TRY(CheckOwnership(path));
   return Store(std::move(path));

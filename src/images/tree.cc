@@ -49,16 +49,17 @@ Result<void> WalkInto(const std::string& directory, const std::string& prefix,
                       std::vector<TreeEntry>& entries) {
   CAISSON_ASSIGN(const std::vector<std::string> names, NamesIn(directory));
   for (const std::string& name : names) {
-    TreeEntry entry{.path = directory + "/" + name, .relative = prefix + name};
-    if (::lstat(entry.path.c_str(), &entry.info) != 0) return FileError("stat", entry.path);
+    const std::string path = std::filesystem::path(directory) / name;
+    TreeEntry entry{.path = path, .relative = prefix + name};
+    if (::lstat(path.c_str(), &entry.info) != 0) return FileError("stat", path);
     const bool is_directory = S_ISDIR(entry.info.st_mode);
-    if (IsMountPoint(entry.path)) {
+    if (IsMountPoint(path)) {
       return Fail(errors::kImagesTree,
-                  "something is mounted on " + entry.path + "; unmount it, nothing was changed");
+                  "something is mounted on " + path + "; unmount it, nothing was changed");
     }
     entries.push_back(std::move(entry));
     if (!is_directory) continue;
-    CAISSON_TRY(WalkInto(directory + "/" + name, prefix + name + "/", entries));
+    CAISSON_TRY(WalkInto(path, prefix + name + "/", entries));
   }
   return {};
 }

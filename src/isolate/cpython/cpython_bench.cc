@@ -201,6 +201,7 @@ bool Throughput(ScriptWorkerRuntime& runtime, int runs) {
   const Work work = AllWork()[2];
   const auto start = Clock::now();
   std::vector<std::jthread> threads;
+  threads.reserve(2);
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
       Ignore sink;

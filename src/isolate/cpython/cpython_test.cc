@@ -286,8 +286,8 @@ TEST_F(CPythonTest, DeepRecursionIsAnErrorOfTheScript) {
            "import json\nl = []\nfor _ in range(100000): l = [l]\njson.dumps(l)",
            "class A:\n  def __getattr__(self, n): return getattr(self, n)\nA().x",
            "import copy\nl = []\nfor _ in range(100000): l = [l]\ncopy.deepcopy(l)",
-           "l = []\nfor _ in range(100000): l = [l]\nm = []\nfor _ in range(100000): m = [m]\nl == "
-           "m",
+           "l = []\nfor _ in range(100000): l = [l]\n"
+           "m = []\nfor _ in range(100000): m = [m]\nl == m",
        }) {
     const Ran ran = Run(Block(source));
     EXPECT_EQ(ran.outcome.fault, Fault::kRaised) << source << ": " << ran.outcome.message;

@@ -119,7 +119,8 @@ std::optional<std::string> ScriptRun::HostCall(std::string_view request) {
   } else if (kind >= static_cast<std::uint8_t>(MessageKind::kDone) &&
              kind <= static_cast<std::uint8_t>(MessageKind::kWarning)) {
     goes_on = TakeMessage(static_cast<MessageKind>(kind), final, text);
-  } else if (kind <= static_cast<std::uint8_t>(MessageKind::kStderr)) {
+  } else if (kind >= static_cast<std::uint8_t>(MessageKind::kStdout) &&
+             kind <= static_cast<std::uint8_t>(MessageKind::kStderr)) {
     TakeOutput(static_cast<MessageKind>(kind), text);
     goes_on = !stopped_;
   } else {

@@ -29,7 +29,7 @@ class SnapshotStoreTest : public testing::Test {
   ~SnapshotStoreTest() override { fs::remove_all(directory_); }
 
   static Snapshot Make(char filling) {
-    std::string memory(4 * 65536, '\0');
+    std::string memory(std::size_t{4} * 65536, '\0');
     memory.replace(8192, 5000, 5000, filling);
     Snapshot snapshot;
     snapshot.set = "base";

@@ -197,6 +197,7 @@ void Throughput(NativeRuntime& runtime, int callers, std::chrono::seconds time) 
   const auto begin = Clock::now();
   {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(callers));
     for (int i = 0; i < callers; ++i) {
       threads.emplace_back([&] {
         while (Clock::now() - begin < time) {
