@@ -20,6 +20,9 @@
 namespace caisson::http {
 namespace {
 
+constexpr std::chrono::milliseconds kLingerTime{1'000};
+constexpr std::chrono::milliseconds kDrainLingerTime{200};
+constexpr std::size_t kMostLingered = 4 << 20;  // bytes that are dropped before the close
 constexpr std::size_t kOutputBlock = 64 << 10;
 constexpr int kFillsAtOnce = 16;            // then it is the turn of other connections
 constexpr std::size_t kHopelessHeader = 8;  // times the limit: not worth an answer
@@ -134,7 +137,8 @@ class Http2 final : public Connection {
   void Pump();
   void PumpIn();
   void PumpOut();
-  bool Feed(std::string_view bytes);
+  void Linger();
+  void Feed(std::string_view bytes);
   bool Gather();
 
   void BeginServing(Stream& stream, bool has_body);
@@ -145,6 +149,7 @@ class Http2 final : public Connection {
   void Submit(Stream& stream, const AnswerHead& head);
   void EndQuietly(Stream& stream);
   void Abandon(Stream& stream, const Status& status);
+  void AbandonAll(const Status& status);
   bool Release(Stream& stream);
   void Reset(Stream& stream, std::uint32_t error);
   void TickStream(Stream& stream, Clock::time_point now);
@@ -165,7 +170,10 @@ class Http2 final : public Connection {
   bool waits_in_ = false;
   bool waits_out_ = false;
   bool again_ = false;
-  bool inside_ = false;  // nghttp2 is running: it may not be entered again
+  bool inside_ = false;   // nghttp2 is running: it may not be entered again
+  bool lingers_ = false;  // all is sent; what still comes is dropped
+  Clock::time_point linger_until_{};
+  std::size_t lingered_ = 0;
   bool closed_ = false;
 };
 
@@ -230,7 +238,8 @@ void Http2::Start() {
           0) {
     return Close({errors::kHttpClientGone, "no memory for HTTP/2"});
   }
-  if (Feed(begin_)) Pump();
+  Feed(begin_);
+  Pump();
   begin_ = {};
 }
 
@@ -257,9 +266,17 @@ void Http2::Pump() {
   PumpOut();
   if (closed_) return;
   if (!nghttp2_session_want_read(session()) && !nghttp2_session_want_write(session()) &&
-      output_.empty()) {
-    Close({errors::kHttpClientGone, "the connection is over"});
+      sent_ == output_.size()) {
+    Linger();
   }
+}
+
+// Bytes that are on their way would make the kernel reset the connection before the client has read
+// what was sent last.
+void Http2::Linger() {
+  if (std::exchange(lingers_, true)) return;
+  linger_until_ = thread_.now() + (service_->draining ? kDrainLingerTime : kLingerTime);
+  transport_.ShutdownWrite();
 }
 
 void Http2::PumpIn() {
@@ -286,7 +303,7 @@ void Http2::PumpIn() {
       break;
     }
     readable_ = progress.bytes == IoThread::kInputBuffer;
-    if (!Feed({buffer.get(), progress.bytes})) break;
+    Feed({buffer.get(), progress.bytes});
     PumpOut();
   }
   thread_.GiveBuffer(std::move(buffer));
@@ -296,16 +313,22 @@ void Http2::PumpIn() {
   }
 }
 
-bool Http2::Feed(std::string_view bytes) {
-  if (bytes.empty()) return true;
+void Http2::Feed(std::string_view bytes) {
+  if (bytes.empty()) return;
+  if (lingers_) {
+    lingered_ += bytes.size();
+    if (lingered_ > kMostLingered) Close({errors::kHttpClientGone, "the connection is over"});
+    return;
+  }
   inside_ = true;
   const auto taken = nghttp2_session_mem_recv(
       session(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   inside_ = false;
-  if (taken >= 0) return true;
+  if (taken >= 0) return;
   PumpOut();  // tells the client why
-  Close({errors::kHttpClientGone, "the client broke the rules of HTTP/2"});
-  return false;
+  if (closed_) return;
+  Linger();
+  AbandonAll({errors::kHttpClientGone, "the client broke the rules of HTTP/2"});
 }
 
 // Fills output_ from nghttp2; false when there is nothing to send.
@@ -324,7 +347,7 @@ bool Http2::Gather() {
 }
 
 void Http2::PumpOut() {
-  while (!closed_ && !waits_out_ && !inside_) {
+  while (!closed_ && !lingers_ && !waits_out_ && !inside_) {
     if (sent_ == output_.size() && !Gather()) return;
     const iovec piece{output_.data() + sent_, output_.size() - sent_};
     const auto progress = transport_.Write({&piece, 1});
@@ -601,6 +624,9 @@ void Http2::TickStream(Stream& stream, Clock::time_point now) {
 
 void Http2::Tick(Clock::time_point now) {
   if (closed_) return;
+  if (lingers_ && now > linger_until_) {
+    return Close({errors::kHttpClientGone, "the connection is over"});
+  }
   if (waits_out_ && now - output_since_ > limits().write_timeout) {
     return Close({errors::kHttpClientGone, "the client took nothing of its answers for too long"});
   }
@@ -628,6 +654,10 @@ void Http2::Close(const Status& status) {
   const auto self = shared_from_this();
   transport_.Close();
   thread_.Remove(*this);
+  AbandonAll(status);
+}
+
+void Http2::AbandonAll(const Status& status) {
   std::vector<std::int32_t> ids;
   for (const auto& [id, stream] : streams_) ids.push_back(id);
   for (const std::int32_t id : ids) {

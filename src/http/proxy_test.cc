@@ -57,8 +57,7 @@ class ProxyServer {
                                         options.head_timeout = milliseconds(500);
                                         options.drop_headers = {"X-Token"};
                                         Session session(*this);
-                                        last_ = ProxyTo(exchange, session.Take(), options);
-                                        return last_;
+                                        return ProxyTo(exchange, session.Take(), options);
                                       }});
     router.Add("POST /tunnel", {true, [this](Exchange& exchange) -> Result<void> {
                                   CAISSON_ASSIGN(const auto stream,
@@ -93,7 +92,6 @@ class ProxyServer {
   };
 
   const std::function<void(Guest&)> play_;
-  Result<void> last_;
 };
 
 TEST(Proxy, rewrites_the_host_and_withholds_credentials) {
