@@ -281,6 +281,38 @@ std::array<ControllerPlace, 3> FindControllers(const std::string& mountinfo,
   return places;
 }
 
+std::string FindUnifiedParent() {
+  return FindUnifiedParent(ReadSmallFile("/proc/self/mountinfo").value_or(""),
+                           ReadSmallFile("/proc/self/cgroup").value_or(""));
+}
+
+std::string FindUnifiedParent(const std::string& mountinfo, const std::string& own_groups) {
+  // Groups with controllers lie where those are handed down.
+  for (const ControllerPlace& place : FindControllers(mountinfo, own_groups)) {
+    if (place.version == 2) return place.parent;
+  }
+  for (const CgroupMount& mount : CgroupMounts(mountinfo)) {
+    if (mount.version != 2) continue;
+    const std::string own = Directory(mount, OwnPath(own_groups, ""));
+    if (Writable(own)) return own;
+  }
+  return {};
+}
+
+std::string FindFreezerParent() {
+  return FindFreezerParent(ReadSmallFile("/proc/self/mountinfo").value_or(""),
+                           ReadSmallFile("/proc/self/cgroup").value_or(""));
+}
+
+std::string FindFreezerParent(const std::string& mountinfo, const std::string& own_groups) {
+  for (const CgroupMount& mount : CgroupMounts(mountinfo)) {
+    if (mount.version != 1 || !HasWord(mount.options, "freezer", ',')) continue;
+    const std::string own = Directory(mount, OwnPath(own_groups, "freezer"));
+    if (Writable(own)) return own;
+  }
+  return {};
+}
+
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   if (this == &other) return *this;
   Remove();

@@ -34,6 +34,14 @@ std::array<ControllerPlace, 3> FindControllers();
 std::array<ControllerPlace, 3> FindControllers(const std::string& mountinfo,
                                                const std::string& own_groups);
 
+// The directory below which a group can be made in the hierarchy of version 2, whatever controllers
+// that has: groups of it can be stopped and killed as a whole. Empty when there is none for us.
+std::string FindUnifiedParent();
+std::string FindUnifiedParent(const std::string& mountinfo, const std::string& own_groups);
+// The same of the freezer of version 1.
+std::string FindFreezerParent();
+std::string FindFreezerParent(const std::string& mountinfo, const std::string& own_groups);
+
 struct CgroupLimits {
   std::uint64_t memory_bytes = 0;  // swap is not given in addition; 0: no limit
   double cpus = 0;                 // 1.5: one and a half cores; 0: no limit

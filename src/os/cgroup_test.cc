@@ -94,6 +94,23 @@ TEST_F(FakeHierarchy, V1IsFoundByItsOptionsAndPreferredInAHybrid) {
   EXPECT_EQ(Memory(places).version, 0);
 }
 
+TEST_F(FakeHierarchy, GroupsFreezeWhereControllersAreHandedDownElseInOurOwnGroup) {
+  Group("", "memory");
+  Group("/a", "");
+  EXPECT_EQ(FindUnifiedParent(V2(), "0::/a\n"), root_);
+  Group("", "");
+  EXPECT_EQ(FindUnifiedParent(V2(), "0::/a\n"), root_ + "/a");
+  EXPECT_EQ(FindFreezerParent(V2(), "0::/a\n"), "");
+  EXPECT_EQ(FindUnifiedParent("", ""), "");
+}
+
+TEST_F(FakeHierarchy, FindsTheFreezerOfVersion1) {
+  fs::create_directories(root_ + "/job");
+  const std::string mounts = "34 31 0:31 / " + root_ + " rw,relatime - cgroup cgroup rw,freezer\n";
+  EXPECT_EQ(FindFreezerParent(mounts, "3:freezer:/job\n"), root_ + "/job");
+  EXPECT_EQ(FindUnifiedParent(mounts, "3:freezer:/job\n"), "");
+}
+
 TEST(FindControllers, SaysThatNothingIsMounted) {
   for (const ControllerPlace& place : FindControllers("", "")) {
     EXPECT_EQ(place.version, 0);

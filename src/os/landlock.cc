@@ -33,6 +33,14 @@ int LandlockAbi() {
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 
+Result<UniqueFd> MakeScopeRuleset() {
+  const RulesetAttributes attributes{.scoped = kAbstractSocketsAndSignals};
+  UniqueFd fd(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0)));
+  if (!fd.valid()) return SyscallError("landlock_create_ruleset");
+  return fd;
+}
+
 Result<UniqueFd> MakeDenyAllRuleset() {
   const int abi = LandlockAbi();
   if (abi == 0) return SyscallError("landlock_create_ruleset", ENOSYS);

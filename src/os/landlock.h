@@ -12,6 +12,11 @@ namespace caisson::os {
 // The kernel's Landlock ABI (1 and up), 0 when it has none or has it switched off.
 int LandlockAbi();
 
+// Forbids signals to, and abstract sockets of, processes out of the domain, and nothing else: a
+// ruleset that handles file rights would take away renaming across directories. Fails with
+// os.syscall, before ABI 6 too.
+Result<UniqueFd> MakeScopeRuleset();
+
 // Forbids every file system access, TCP bind and connect (ABI 4), and signals and abstract sockets
 // out of the domain (ABI 6). Fails with os.syscall.
 Result<UniqueFd> MakeDenyAllRuleset();

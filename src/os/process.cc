@@ -67,12 +67,16 @@ std::optional<ExitStatus> ChildProcess::Wait(std::chrono::milliseconds timeout) 
   return ExitStatus{.code = WEXITSTATUS(raw), .signal = 0};
 }
 
-Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags) {
+Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags, int cgroup) {
   int pidfd = -1;
   clone_args args{};
   args.flags = namespace_flags | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
   args.exit_signal = SIGCHLD;
+  if (cgroup >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(cgroup);
+  }
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid < 0) return SyscallError("clone3 with new namespaces");
   return CloneResult{static_cast<pid_t>(pid), UniqueFd(pid == 0 ? -1 : pidfd)};

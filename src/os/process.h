@@ -39,6 +39,8 @@ class ChildProcess {
   void Kill();
   // Reaps. Empty when it has not ended within `timeout`. Afterwards running() is false.
   std::optional<ExitStatus> Wait(std::chrono::milliseconds timeout);
+  // Gives the process up: it is neither killed nor reaped. Returns the pidfd.
+  UniqueFd Release() { return std::move(pidfd_); }
 
  private:
   pid_t pid_ = -1;
@@ -47,12 +49,13 @@ class ChildProcess {
 
 // clone3(2) as fork with new namespaces: returns 0 in the child. The child of a process that has
 // threads may make only async-signal-safe calls until it executes a program; glibc's own fork
-// handlers do not run. Fails with os.syscall.
+// handlers do not run. With `cgroup`, the directory of a group of version 2, the child begins
+// there. Fails with os.syscall.
 struct CloneResult {
   pid_t pid = 0;
   UniqueFd pidfd;
 };
-Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags);
+Result<CloneResult> CloneWithNamespaces(std::uint64_t namespace_flags, int cgroup = -1);
 
 // Private writable memory that a process had reserved at most, touched or not: its largest address
 // space, less what it maps now that is no data. 0 when the process has ended.
