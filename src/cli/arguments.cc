@@ -50,6 +50,14 @@ constexpr char kGraphFooter[] = R"(Examples:
   caisson graph workflow.py
   caisson graph workflow.py --format dot | dot -Tsvg > workflow.svg)";
 
+constexpr char kMachinedFooter[] =
+    R"(Everything that needs root is here; the service asks for it over the socket, to which the user of
+--user alone can connect. Machines outlive this process, and the next one goes on with them.
+
+Example:
+  sudo caisson machined --state /var/lib/caisson/machines --socket /run/caisson/machined.sock \
+                        --user 990)";
+
 constexpr char kRuntimesFooter[] = R"(Examples:
   caisson runtimes install cpython
   caisson runtimes list)";
@@ -161,6 +169,7 @@ class CommandLine {
     AddGraph();
     AddDescribe();
     AddDoctor();
+    AddMachined();
     AddRuntimes();
     AddImages();
     AddBlock();
@@ -425,6 +434,44 @@ class CommandLine {
     command->final_callback([this] { chosen_ = &doctor_; });
   }
 
+  void AddMachined() {
+    CLI::App* command =
+        Subcommand("machined", "Make machines for a service that is not root; stop with SIGTERM",
+                   kMachinedFooter);
+    command->add_option("--state", machined_.state, "A directory for disks and records")
+        ->type_name("DIR")
+        ->required();
+    command->add_option("--socket", machined_.socket, "The Unix socket to listen on")
+        ->type_name("PATH")
+        ->required();
+    command->add_option("--user", machined_.user, "The uid that the service has")
+        ->type_name("UID")
+        ->required();
+    command
+        ->add_option("--images", machined_.images,
+                     "The store of images (default: as caisson images)")
+        ->type_name("DIR");
+    command
+        ->add_option("--agent", machined_.agent,
+                     "The agent's program (default: caisson-agent beside this one)")
+        ->type_name("FILE");
+    command
+        ->add_option("--prepared", machined_.prepared,
+                     "How many machines wait ready, of each kind that was asked for lately (8)")
+        ->type_name("N")
+        ->check(CLI::Range(0, 256));
+    command->add_option("--builders", machined_.builders, "How many are prepared at once (8)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 64));
+    command
+        ->add_option("--network", machined_.network,
+                     "A directory for the machines' network namespaces (/run/caisson/network)")
+        ->type_name("DIR");
+    command->add_flag("--without-network", machined_.without_network,
+                      "Give machines a loopback device and nothing else");
+    command->final_callback([this] { chosen_ = &machined_; });
+  }
+
   void AddRuntimes() {
     CLI::App* command =
         Subcommand("runtimes", "Install and list the runtimes of logic blocks", kRuntimesFooter);
@@ -559,10 +606,11 @@ class CommandLine {
   RuntimesArguments runtimes_;
   ImagesArguments images_;
   BlockArguments block_;
+  MachinedArguments machined_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
                DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
-               BlockArguments*, CompletionsArguments*>
+               BlockArguments*, MachinedArguments*, CompletionsArguments*>
       chosen_;
 };
 

@@ -105,6 +105,18 @@ struct ImagesArguments {
   bool json = false;
 };
 
+struct MachinedArguments {
+  std::string state;
+  std::string socket;
+  std::uint32_t user = 0;
+  std::optional<std::string> images;  // else the store's own place
+  std::optional<std::string> agent;   // else beside the command
+  std::size_t prepared = 8;
+  std::size_t builders = 8;
+  std::string network = "/run/caisson/network";
+  bool without_network = false;
+};
+
 struct CompletionsArguments {
   std::string shell;  // bash, zsh or fish
 };
@@ -117,7 +129,7 @@ struct PrintArguments {
 using Arguments =
     std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
                  GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
-                 ImagesArguments, BlockArguments, CompletionsArguments>;
+                 ImagesArguments, BlockArguments, MachinedArguments, CompletionsArguments>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

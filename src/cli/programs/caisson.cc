@@ -39,6 +39,7 @@ struct Dispatch {
   ExitCode operator()(const RuntimesArguments& wish) { return Runtimes(wish, console); }
   ExitCode operator()(const ImagesArguments& wish) { return Images(wish, console); }
   ExitCode operator()(const BlockArguments& wish) { return Block(wish, console); }
+  ExitCode operator()(const MachinedArguments& wish) { return Machined(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }
 };
 

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/jail/disk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "errors/machine.h"
+#include "machine/driver.h"
+#include "os/run_program.h"
+#include "os/syscall_error.h"
+
+// <linux/fs.h> and <sys/mount.h> of this glibc do not go together with <linux/mount.h>.
+#ifndef EXT4_IOC_RESIZE_FS
+#define EXT4_IOC_RESIZE_FS _IOW('f', 16, __u64)
+#endif
+
+namespace caisson::machine::jail {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::uint64_t kMebibyte = 1 << 20;
+constexpr std::uint64_t kBytesPerInode = 16 << 10;
+
+std::unexpected<Status> DiskError(const std::string& what, int error) {
+  if (error == ENOSPC || error == EDQUOT) {
+    return Fail(errors::kMachineFull, what + ": the host's disk is full; free some of it");
+  }
+  return os::SyscallError(what, error);
+}
+std::unexpected<Status> DiskError(const std::string& what) { return DiskError(what, errno); }
+
+Result<std::uint64_t> SizeOf(const std::string& file) {
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) return os::SyscallError("stat " + file);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+// --- loop devices ---
+
+// Calls `visit` with every attached loop device and the file behind it, until it returns false.
+void ForEachLoop(const std::function<bool(const std::string& device, std::string file)>& visit) {
+  DIR* blocks = ::opendir("/sys/block");
+  if (blocks == nullptr) return;
+  while (const dirent* entry = ::readdir(blocks)) {
+    const std::string name = entry->d_name;
+    if (!name.starts_with("loop")) continue;
+    auto file = os::ReadSmallFile("/sys/block/" + name + "/loop/backing_file");
+    if (!file) continue;  // not attached
+    if (file->ends_with('\n')) file->pop_back();
+    if (!visit("/dev/" + name, *std::move(file))) break;
+  }
+  ::closedir(blocks);
+}
+
+// Empty when no loop device has the file.
+std::string FindLoop(const std::string& file) {
+  std::string found;
+  ForEachLoop([&](const std::string& device, const std::string& backing) {
+    if (backing != file) return true;
+    found = device;
+    return false;
+  });
+  return found;
+}
+
+struct Loop {
+  std::string device;
+  os::UniqueFd fd;  // the device goes when this is closed and nothing is mounted from it
+};
+
+Result<os::UniqueFd> OpenFreeLoop(int control, std::string& device) {
+  const int number = ::ioctl(control, LOOP_CTL_GET_FREE);
+  if (number < 0) return os::SyscallError("get a free loop device");
+  device = "/dev/loop" + std::to_string(number);
+  os::UniqueFd fd(::open(device.c_str(), O_RDWR | O_CLOEXEC));
+  for (int attempt = 0; !fd.valid() && errno == ENOENT && attempt < 100; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(5));  // whoever makes device nodes is on his way
+    fd.Reset(::open(device.c_str(), O_RDWR | O_CLOEXEC));
+  }
+  if (!fd.valid()) return os::SyscallError("open " + device);
+  return fd;
+}
+
+Result<Loop> AttachLoop(const std::string& file) {
+  CAISSON_ASSIGN(const os::UniqueFd backing, os::OpenFile(file, O_RDWR));
+  CAISSON_ASSIGN(const os::UniqueFd control, os::OpenFile("/dev/loop-control", O_RDWR));
+  for (int attempt = 0;; ++attempt) {
+    Loop loop;
+    CAISSON_ASSIGN(loop.fd, OpenFreeLoop(control.get(), loop.device));
+    loop_config config{};
+    config.fd = static_cast<__u32>(backing.get());
+    config.block_size = kBlockBytes;
+    // Direct: the guest's pages are in memory once, and not again as the file's.
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO;
+    if (::ioctl(loop.fd.get(), LOOP_CONFIGURE, &config) == 0) return loop;
+    // Somebody else got this one in the meantime.
+    if (errno != EBUSY || attempt == 200) return os::SyscallError("attach " + loop.device);
+    std::this_thread::sleep_for(std::chrono::microseconds(200 * (attempt % 8)));
+  }
+}
+
+// --- mounts ---
+
+Result<os::UniqueFd> MountDevice(const std::string& device) {
+  const os::UniqueFd context(::fsopen("ext4", FSOPEN_CLOEXEC));
+  if (!context.valid()) return os::SyscallError("fsopen ext4");
+  const auto set = [&context](unsigned command, const char* key, const char* value) {
+    return ::fsconfig(context.get(), command, key, value, 0) == 0;
+  };
+  const bool made = set(FSCONFIG_SET_STRING, "source", device.c_str()) &&
+                    // What the guest frees, the host gets back.
+                    set(FSCONFIG_SET_FLAG, "discard", nullptr) &&
+                    set(FSCONFIG_SET_FLAG, "noinit_itable", nullptr) &&
+                    set(FSCONFIG_SET_STRING, "errors", "remount-ro") &&
+                    set(FSCONFIG_CMD_CREATE, nullptr, nullptr);
+  if (!made) return os::SyscallError("mount the disk on " + device);
+  os::UniqueFd mount(
+      ::fsmount(context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID));
+  if (!mount.valid()) return os::SyscallError("mount the disk on " + device);
+  return mount;
+}
+
+Result<void> MapIds(int mount, int user_namespace) {
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_IDMAP;
+  attributes.userns_fd = static_cast<__u64>(user_namespace);
+  if (::mount_setattr(mount, "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0) {
+    return os::SyscallError("map the ids of a disk");
+  }
+  return {};
+}
+
+// An open directory of the mounted file system, for what works on the whole of it.
+Result<os::UniqueFd> OpenRoot(int mount) {
+  os::UniqueFd root(::openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return os::SyscallError("open a disk's root");
+  return root;
+}
+
+// The root of a disk that is in use, invalid when it is not. Never attaches it: whoever is at work
+// with a machine does that.
+Result<os::UniqueFd> OpenMounted(const std::string& file) {
+  const std::string device = FindLoop(file);
+  if (device.empty()) return os::UniqueFd();
+  auto mount = MountDevice(device);
+  if (!mount && FindLoop(file).empty()) return os::UniqueFd();  // gone in between
+  if (!mount) return Fail(std::move(mount).error());
+  return OpenRoot(mount->get());
+}
+
+// --- copies ---
+
+Result<void> CopyExtents(int from, int to, std::uint64_t size) {
+  if (::ftruncate(to, static_cast<off_t>(size)) != 0) return DiskError("size a disk");
+  off_t at = 0;
+  while ((at = ::lseek(from, at, SEEK_DATA)) >= 0) {
+    const off_t end = ::lseek(from, at, SEEK_HOLE);
+    if (end < 0) return os::SyscallError("read a disk");
+    loff_t source = at;
+    loff_t target = at;
+    while (source < end) {
+      const ssize_t n =
+          ::copy_file_range(from, &source, to, &target, static_cast<std::size_t>(end - source), 0);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return DiskError("copy a disk");
+      if (n == 0) return os::SyscallError("copy a disk: it is shorter than it was", EIO);
+    }
+    at = end;
+  }
+  if (errno != ENXIO) return os::SyscallError("read a disk");
+  return {};
+}
+
+Result<void> CopyInto(const std::string& from, int to) {
+  CAISSON_ASSIGN(const os::UniqueFd source, os::OpenFile(from, O_RDONLY));
+  if (::ioctl(to, FICLONE, source.get()) == 0) return {};
+  CAISSON_ASSIGN(const std::uint64_t size, SizeOf(from));
+  return CopyExtents(source.get(), to, size);
+}
+
+// Growing a mounted ext4 needs CAP_SYS_RESOURCE, which root has not got in every container. There
+// disks are made larger than they may become full, and the rest is taken by a file that the guest
+// never sees: its blocks are reserved and not written, so that they cost nothing, and given up when
+// the disk grows.
+constexpr const char* kBallast = "ballast";
+constexpr std::uint64_t kHeadroom = 4;
+
+bool CanGrowMounted() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  return ::syscall(SYS_capget, &header, data) == 0 &&
+         (data[CAP_SYS_RESOURCE / 32].effective & 1u << (CAP_SYS_RESOURCE % 32)) != 0;
+}
+
+std::uint64_t FileBytes(std::uint64_t disk_bytes) {
+  return CanGrowMounted() ? disk_bytes : std::min(disk_bytes * kHeadroom, kMaxDiskBytes);
+}
+
+Result<void> TakeBallast(int mount, std::uint64_t bytes) {
+  const os::UniqueFd file(::openat(mount, kBallast, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid() || ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
+    return DiskError("limit a disk");
+  }
+  return {};
+}
+
+// How much of the file system is not the guest's.
+Result<std::uint64_t> BallastOf(int mount) {
+  struct stat info{};
+  if (::fstatat(mount, kBallast, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return 0;
+    return os::SyscallError("find a disk's limit");
+  }
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+Result<void> ShrinkBallast(int mount, std::uint64_t bytes) {
+  if (bytes == 0) {
+    if (::unlinkat(mount, kBallast, 0) != 0) return os::SyscallError("raise a disk's limit");
+    return {};
+  }
+  const os::UniqueFd file(::openat(mount, kBallast, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
+    return os::SyscallError("raise a disk's limit");
+  }
+  return {};
+}
+
+Result<void> Format(const std::string& file, std::uint64_t disk_bytes) {
+  const std::uint64_t bytes = FileBytes(disk_bytes);
+  const os::UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!made.valid()) return DiskError("make " + file);
+  if (::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) return DiskError("size " + file);
+  const std::uint64_t journal = disk_bytes >= 512 * kMebibyte ? 16 : 4;
+  const std::uint64_t inodes = disk_bytes / kBytesPerInode;
+  CAISSON_ASSIGN(
+      const os::ProgramEnd end,
+      os::RunProgram(
+          {.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L", "machine", "-J",
+                         "size=" + std::to_string(journal), "-N", std::to_string(inodes), "-E",
+                         // Holes are zeros already, and nothing may fill them later.
+                         "assume_storage_prezeroed=1,nodiscard,lazy_itable_init=1", file}}));
+  if (end.succeeded()) return {};
+  return Fail(errors::kMachineUnavailable,
+              "mkfs.ext4 (Debian's e2fsprogs) " + os::ToText(end.status) + ": " + end.messages);
+}
+
+// What the overlay wants, made once.
+Result<void> Furnish(const std::string& file, std::uint64_t disk_bytes) {
+  CAISSON_ASSIGN(const os::UniqueFd mount, MountDisk(file));
+  for (const char* directory : {"upper", "work"}) {
+    if (::mkdirat(mount.get(), directory, 0755) != 0) return DiskError("make a disk's directories");
+  }
+  // mkfs made it for what fsck finds; the guest never sees it.
+  (void)::unlinkat(mount.get(), "lost+found", AT_REMOVEDIR);
+  const std::uint64_t ballast = FileBytes(disk_bytes) - disk_bytes;
+  if (ballast > 0) CAISSON_TRY(TakeBallast(mount.get(), ballast));
+  return {};
+}
+
+Result<std::string> Template(const std::string& templates, std::uint64_t bytes) {
+  const std::string file = templates + "/ext4-" + std::to_string(bytes) + ".img";
+  if (::access(file.c_str(), F_OK) == 0) return file;
+  static std::atomic<unsigned> counter{0};
+  const std::string draft =
+      file + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".new";
+  Result<void> made = Format(draft, bytes);
+  if (made) made = Furnish(draft, bytes);
+  if (made) made = AwaitReleased(draft, milliseconds(10'000));
+  if (made && ::rename(draft.c_str(), file.c_str()) != 0) made = DiskError("make " + file);
+  if (made) return file;
+  (void)::unlink(draft.c_str());
+  return Fail(std::move(made).error());
+}
+
+Result<void> GrowFileSystem(const std::string& file, int mount, std::uint64_t bytes) {
+  if (!CanGrowMounted()) {
+    CAISSON_ASSIGN(const std::uint64_t size, SizeOf(file));
+    return Fail(
+        errors::kMachineInvalid,
+        fmt::format("disk_bytes: this disk can grow to {} and no further, because the helper "
+                    "runs without CAP_SYS_RESOURCE",
+                    size));
+  }
+  CAISSON_ASSIGN(const os::UniqueFd root, OpenRoot(mount));
+  if (::truncate(file.c_str(), static_cast<off_t>(bytes)) != 0) return DiskError("grow " + file);
+  CAISSON_ASSIGN(const os::UniqueFd loop, os::OpenFile(FindLoop(file), O_RDWR));
+  if (::ioctl(loop.get(), LOOP_SET_CAPACITY) != 0) return os::SyscallError("grow a loop device");
+  __u64 blocks = bytes / kBlockBytes;
+  if (::ioctl(root.get(), EXT4_IOC_RESIZE_FS, &blocks) != 0) return DiskError("grow a disk");
+  return {};
+}
+
+}  // namespace
+
+Result<void> CopyDisk(const std::string& from, const std::string& to) {
+  const os::UniqueFd copy(::open(to.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!copy.valid()) return DiskError("make " + to);
+  auto copied = CopyInto(from, copy.get());
+  if (!copied) (void)::unlink(to.c_str());
+  return copied;
+}
+
+Result<void> MakeDisk(const std::string& templates, std::uint64_t bytes, const std::string& file) {
+  CAISSON_ASSIGN(const std::string formatted, Template(templates, bytes));
+  return CopyDisk(formatted, file);
+}
+
+Result<os::UniqueFd> MountDisk(const std::string& file, int user_namespace) {
+  Loop loop{.device = FindLoop(file), .fd = {}};
+  if (loop.device.empty()) {
+    CAISSON_ASSIGN(loop, AttachLoop(file));
+  }
+  CAISSON_ASSIGN(os::UniqueFd mount, MountDevice(loop.device));
+  if (user_namespace >= 0) CAISSON_TRY(MapIds(mount.get(), user_namespace));
+  return mount;
+}
+
+Result<void> AwaitReleased(const std::string& file, milliseconds patience) {
+  const auto deadline = Clock::now() + patience;
+  while (true) {
+    const std::string device = FindLoop(file);
+    if (device.empty()) return {};
+    if (Clock::now() > deadline) {
+      return Fail(errors::kMachineUnavailable, file + " is still attached to " + device);
+    }
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
+Result<void> GrowDisk(const std::string& file, std::uint64_t bytes) {
+  CAISSON_ASSIGN(const os::UniqueFd mount, MountDisk(file));
+  CAISSON_ASSIGN(const std::uint64_t size, SizeOf(file));
+  CAISSON_ASSIGN(const std::uint64_t ballast, BallastOf(mount.get()));
+  if (size - ballast >= bytes) return {};
+  if (bytes > size) CAISSON_TRY(GrowFileSystem(file, mount.get(), bytes));
+  if (ballast > 0) CAISSON_TRY(ShrinkBallast(mount.get(), bytes < size ? size - bytes : 0));
+  return {};
+}
+
+Result<FrozenDisk> FrozenDisk::Freeze(const std::string& file) {
+  CAISSON_ASSIGN(os::UniqueFd root, OpenMounted(file));
+  if (!root.valid()) return FrozenDisk(os::UniqueFd());
+  if (::ioctl(root.get(), FIFREEZE, 0) != 0) return os::SyscallError("freeze the disk " + file);
+  return FrozenDisk(std::move(root));
+}
+
+FrozenDisk::~FrozenDisk() {
+  if (mount_.valid()) ::ioctl(mount_.get(), FITHAW, 0);
+}
+
+void ThawDisk(const std::string& file) {
+  const auto root = OpenMounted(file);
+  if (root && root->valid()) (void)::ioctl(root->get(), FITHAW, 0);
+}
+
+Result<void> SyncDisk(const std::string& file) {
+  {
+    CAISSON_ASSIGN(const os::UniqueFd root, OpenMounted(file));
+    if (root.valid() && ::syncfs(root.get()) != 0) return os::SyscallError("sync " + file);
+  }
+  CAISSON_ASSIGN(const os::UniqueFd opened, os::OpenFile(file, O_RDONLY));
+  if (::fsync(opened.get()) != 0) return os::SyscallError("fsync " + file);
+  return {};
+}
+
+void DetachStrays(const std::string& directory) {
+  std::vector<std::string> strays;
+  ForEachLoop([&](const std::string& device, const std::string& file) {
+    if (file.starts_with(directory + "/") && file.ends_with(" (deleted)")) {
+      strays.push_back(device);
+    }
+    return true;
+  });
+  for (const std::string& device : strays) {
+    // One that is still mounted goes when its last mount does.
+    if (const auto fd = os::OpenFile(device, O_RDWR)) (void)::ioctl(fd->get(), LOOP_CLR_FD, 0);
+  }
+}
+
+}  // namespace caisson::machine::jail

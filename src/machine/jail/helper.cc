@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/jail/helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "errors/machine.h"
+#include "machine/jail/helper_protocol.h"
+#include "os/syscall_error.h"
+
+namespace caisson::machine::jail {
+namespace {
+
+struct Answer {
+  json::Value value;
+  os::UniqueFd fd;
+};
+
+Result<Answer> Done(const Result<void>& result) {
+  if (!result) return Fail(result.error());
+  return Answer{};
+}
+
+template <typename T>
+Result<Answer> Told(const Result<T>& result) {
+  if (!result) return Fail(result.error());
+  return Answer{.value = ToJson(*result), .fd = {}};
+}
+
+template <typename T>
+Result<Answer> Listed(const Result<std::vector<T>>& result) {
+  if (!result) return Fail(result.error());
+  json::Array list;
+  for (const T& item : *result) list.push_back(ToJson(item));
+  return Answer{.value = json::Value(std::move(list)), .fd = {}};
+}
+
+Result<Answer> Perform(Machines& machines, uid_t caller, const Request& request) {
+  switch (request.operation) {
+    case Operation::kCapabilities:
+      return Answer{.value = ToJson(machines.capabilities()), .fd = {}};
+    case Operation::kCreate:
+      return Told(machines.Create(caller, *request.spec));
+    case Operation::kDestroy:
+      return Done(machines.Destroy(caller, request.id));
+    case Operation::kPause:
+      return Done(machines.Pause(caller, request.id, request.level));
+    case Operation::kResume:
+      return Done(machines.Resume(caller, request.id));
+    case Operation::kFork:
+      return Told(machines.Fork(caller, request.id, *request.spec));
+    case Operation::kTakeSnapshot:
+      return Told(machines.TakeSnapshot(caller, request.id, request.snapshot));
+    case Operation::kRestore:
+      return Told(machines.Restore(caller, request.snapshot, *request.spec));
+    case Operation::kRemoveSnapshot:
+      return Done(machines.RemoveSnapshot(caller, request.snapshot));
+    case Operation::kListSnapshots:
+      return Listed(machines.ListSnapshots(caller));
+    case Operation::kResize:
+      return Done(machines.Resize(caller, request.id, request.disk_bytes));
+    case Operation::kSetNetwork:
+      return Done(machines.SetNetwork(caller, request.id, *request.network));
+    case Operation::kReadStats:
+      return Told(machines.ReadStats(caller, request.id));
+    case Operation::kList:
+      return Listed(machines.List(caller));
+    case Operation::kConnect: {
+      CAISSON_ASSIGN(os::UniqueFd fd, machines.Connect(caller, request.id));
+      return Answer{.value = {}, .fd = std::move(fd)};
+    }
+  }
+  return Fail(errors::kMachineProtocol, "there is no such operation");
+}
+
+std::unexpected<Status> SocketError(const std::string& what) {
+  return Fail(errors::kMachineState, what + ": " + os::ErrnoText(errno));
+}
+
+bool IsListenedOn(const sockaddr_un& address) {
+  const os::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+Result<os::UniqueFd> Bind(const std::string& path, uid_t user) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Fail(errors::kMachineState, "the path of the socket is too long: " + path);
+  }
+  path.copy(address.sun_path, path.size());
+  if (IsListenedOn(address)) {
+    return Fail(errors::kMachineState, "another helper listens on " + path);
+  }
+  (void)::unlink(path.c_str());
+  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return SocketError("socket");
+  // Nobody else can connect in between: the mode is right from the start.
+  const mode_t mask = ::umask(0177);
+  const int bound =
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::umask(mask);
+  if (bound != 0) return SocketError("bind " + path);
+  if (::chown(path.c_str(), user, static_cast<gid_t>(-1)) != 0) return SocketError("chown " + path);
+  if (::listen(socket.get(), 64) != 0) return SocketError("listen on " + path);
+  return socket;
+}
+
+}  // namespace
+
+Helper::Helper(std::unique_ptr<Machines> machines, os::UniqueFd socket, uid_t user)
+    : machines_(std::move(machines)), listener_(std::move(socket)), user_(user) {}
+
+Result<std::unique_ptr<Helper>> Helper::Listen(std::unique_ptr<Machines> machines,
+                                               const std::string& socket, uid_t user) {
+  CAISSON_ASSIGN(os::UniqueFd bound, Bind(socket, user));
+  return std::unique_ptr<Helper>(new Helper(std::move(machines), std::move(bound), user));
+}
+
+Helper::~Helper() {
+  // What is under way is finished; its caller is told, or has gone.
+  for (Connection& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RD);
+  for (Connection& connection : connections_) connection.thread.join();
+}
+
+Result<void> Helper::Run(const std::stop_token& stop) {
+  CAISSON_ASSIGN(const os::UniqueFd wake, os::MakeEventFd());
+  const std::stop_callback on_stop(stop, [&wake] { ::eventfd_write(wake.get(), 1); });
+  while (!stop.stop_requested()) {
+    std::array<pollfd, 2> events = {{{listener_.get(), POLLIN, 0}, {wake.get(), POLLIN, 0}}};
+    if (::poll(events.data(), events.size(), -1) < 0 && errno != EINTR) {
+      return os::SyscallError("poll");
+    }
+    JoinEnded();
+    if ((events[0].revents & POLLIN) != 0) Accept();
+  }
+  return {};
+}
+
+void Helper::JoinEnded() {
+  std::erase_if(connections_, [](Connection& connection) {
+    if (!connection.done) return false;
+    connection.thread.join();
+    return true;
+  });
+}
+
+void Helper::Accept() {
+  os::UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (!socket.valid() || connections_.size() >= kMaxConnections ||
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != user_) {
+    return;
+  }
+  Connection& connection = connections_.emplace_back();
+  connection.socket = std::move(socket);
+  connection.thread = std::thread([this, &connection, caller = peer.uid] {
+    Serve(connection.socket.get(), caller);
+    ::shutdown(connection.socket.get(), SHUT_RDWR);
+    connection.done = true;
+  });
+}
+
+void Helper::Serve(int socket, uid_t caller) {
+  while (true) {
+    auto frame = ReceiveFrame(socket, kMaxRequestBytes);
+    if (!frame || !*frame) return;
+    (*frame)->fd.Reset();  // no request brings one
+    const auto request = DecodeRequest((*frame)->text);
+    Result<Answer> answer = request ? Perform(*machines_, caller, *request) : Fail(request.error());
+    auto text = answer ? EncodeReply(answer->value) : EncodeFailure(answer.error());
+    if (!text) text = EncodeFailure(text.error());
+    if (!text || !SendFrame(socket, *text, answer ? answer->fd.get() : -1)) return;
+  }
+}
+
+}  // namespace caisson::machine::jail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What machines get of networks: those of a gateway (egress/network.h), or none but a loopback
+// device, where the operator wants none. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "egress/network.h"
+#include "egress/policy.h"
+#include "os/fd.h"
+
+namespace caisson::machine::jail {
+
+struct NetworkPlace {
+  std::uint32_t index = 0;  // for the record
+  std::string address;      // empty: none
+  std::string path;         // of the namespace
+};
+
+struct NetworkTraffic {
+  std::uint64_t received_bytes = 0;
+  std::uint64_t sent_bytes = 0;
+};
+
+class Networks {
+ public:
+  virtual ~Networks() = default;
+  virtual bool enforces() const = 0;
+  virtual Result<NetworkPlace> Make() = 0;  // nothing is open
+  virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
+  virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;
+  virtual Result<void> Remove(std::uint32_t index) = 0;
+  virtual Result<NetworkTraffic> ReadTraffic(std::uint32_t index) = 0;
+  virtual Result<std::vector<std::uint32_t>> List() = 0;
+  virtual std::vector<std::string> name_servers() const = 0;
+};
+
+// Nothing but a loopback device each.
+std::unique_ptr<Networks> NoNetworks();
+
+// Those of a gateway, which is looked after from a thread. Fails as Gateway::Open.
+Result<std::unique_ptr<Networks>> GatewayNetworks(const egress::GatewayOptions& options);
+
+}  // namespace caisson::machine::jail
