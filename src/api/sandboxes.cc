@@ -36,14 +36,12 @@ Result<control::CreateRequest> ReadCreate(const Fields& fields) {
   CAISSON_ASSIGN(auto quota, fields.Integer("bandwidth_quota_bytes"));
   CAISSON_ASSIGN(auto region, fields.Text("region"));
   CAISSON_ASSIGN(auto host, fields.Text("host_id"));
-  CAISSON_ASSIGN(auto networks, fields.ObjectList("networks"));
-  for (const Fields& network : networks) {
-    CAISSON_ASSIGN(request.networks.emplace_back(), network.RequiredText("id"));
-  }
+  CAISSON_TRY(fields.ObjectList("networks"));
   CAISSON_TRY(fields.TextList("ssh_pubkeys"));
   CAISSON_TRY(fields.ObjectList("disks"));
   CAISSON_TRY(fields.TextMap("node_selector"));
   if (fields.IsSet("ssh_pubkeys")) return NotHere("ssh_pubkeys", "SSH keys");
+  if (fields.IsSet("networks")) return NotHere("networks", "networks between sandboxes");
   if (fields.IsSet("disks")) return NotHere("disks", "attached disks");
   if (fields.IsSet("node_selector")) return NotHere("node_selector", "other hosts");
   request.rootfs = rootfs.value_or("");

@@ -69,9 +69,11 @@ class HostDriver final : public machine::Driver {
                                 const machine::MachineSpec& child) override {
     const std::lock_guard lock(mutex_);
     const std::string home = directory_ + "/" + child.id;
-    std::filesystem::copy(directory_ + "/" + parent, home,
-                          std::filesystem::copy_options::recursive);
-    std::filesystem::remove(home + "/agent");
+    for (const char* name : {"tmp", "root", "srv"}) {
+      std::filesystem::create_directories(home);
+      std::filesystem::copy(directory_ + "/" + parent + "/" + name, home + "/" + name,
+                            std::filesystem::copy_options::recursive);
+    }
     return Start(child, home);
   }
   Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&) override {

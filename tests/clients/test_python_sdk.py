@@ -88,6 +88,8 @@ class Account(Case):
 
     def test_what_does_not_exist_says_so(self):
         self.refuses(501, self.client.disks.list)
+        self.refuses(501, self.client.networks.list)
+        self.refuses(501, self.client.networks.create, NetworkCreateRequest(name="net"))
         self.refuses(501, self.client.disks.create, DiskCreateRequest(name="disk"))
         self.refuses(501, self.client.disks.get, "disk")
         sandbox = self.make()
@@ -144,7 +146,7 @@ class Life(Case):
             (400, {"environment_variables": {f"K{i}": "" for i in range(65)}}),
             (422, {"egress_rules": ["no rule at all"]}),
             (422, {"egress_rules": ["example.org"]}),
-            (404, {"networks": [{"id": "net-nothing"}]}),
+            (501, {"networks": [{"id": "net-nothing"}]}),
         ):
             with self.subTest(fields=str(fields)[:60]):
                 self.refuses(status, self.client.create_sandbox,
@@ -352,7 +354,8 @@ class Files(Case):
             data = os.urandom(size)
             self.sandbox.files.upload("/tmp/deep/er/file", data)
             with self.sandbox.files.download("/tmp/deep/er/file") as stream:
-                self.assertEqual(int(stream.headers["content-length"]), size)
+                if size > 0:  # an empty file may be one whose size is not known, as those of /proc
+                    self.assertEqual(int(stream.headers["content-length"]), size)
                 self.assertEqual(stream.read(), data)
 
     def test_upload_of_a_stream(self):

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs a real client, pinned by hash, into a folder of its own.
+
+usage: prepare.py python-sdk|npm-sdk FOLDER. Exits with 77 (skipped) where the tools are missing.
+"""
+
+import hashlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+NODE_LEAST = 20
+
+
+def install_python(folder: pathlib.Path) -> None:
+    venv.create(folder, with_pip=True, clear=True)
+    subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                    "--require-hashes", "--only-binary", ":all:", "--requirement", HERE / "python-sdk.txt"], check=True)
+
+
+def install_npm(folder: pathlib.Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(HERE / "npm-sdk", folder)
+    subprocess.run(["npm", "ci", "--silent", "--ignore-scripts"], cwd=folder, check=True)
+
+
+def node_version() -> int:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return 0
+    text = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout
+    return int(re.match(r"v(\d+)", text)[1])
+
+
+def main() -> int:
+    name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    pins = HERE / ("python-sdk.txt" if name == "python-sdk" else "npm-sdk/package-lock.json")
+    stamp = folder / ".stamp"
+    wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return 0
+    if name == "npm-sdk" and node_version() < NODE_LEAST:
+        print(f"skipped: the package needs Node.js {NODE_LEAST} and npm")
+        return 77
+    install_python(folder) if name == "python-sdk" else install_npm(folder)
+    stamp.write_text(wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
