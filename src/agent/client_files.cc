@@ -6,6 +6,15 @@
 #include "errors/agent.h"
 
 namespace caisson::agent {
+namespace {
+
+std::unexpected<Status> EarlyEnd(const Frame& frame) {
+  if (frame.type != FrameType::kFailed) return Connection::Unexpected(frame.type);
+  const auto failure = Connection::As<Failure>(frame);
+  return failure ? FailureStatus(*failure) : Fail(failure.error());
+}
+
+}  // namespace
 
 Result<Upload> Upload::Start(os::UniqueFd fd, const PutRequest& request) {
   Upload upload(std::make_unique<Connection>(std::move(fd)));
@@ -16,21 +25,19 @@ Result<Upload> Upload::Start(os::UniqueFd fd, const PutRequest& request) {
 
 Result<void> Upload::Write(std::string_view bytes) {
   while (!bytes.empty()) {
+    // The agent speaks before the end only when it has failed.
+    CAISSON_ASSIGN(const std::optional<Frame> early,
+                   connection_->Receive(std::chrono::steady_clock::now()));
+    if (early) return EarlyEnd(*early);
     const std::string_view piece = bytes.substr(0, kMaxDataBytes);
-    if (const auto sent = connection_->Send(FrameType::kData, piece); !sent) {
-      if (sent.error().code != errors::kAgentConnectionLost) return Fail(sent.error());
-      // The agent ends the operation when it fails; what it said about that comes first.
-      CAISSON_TRY(connection_->Expect(FrameType::kEnd));
-      return Fail(sent.error());
-    }
+    CAISSON_TRY(connection_->Send(FrameType::kData, piece));
     bytes.remove_prefix(piece.size());
   }
   return {};
 }
 
 Result<std::uint64_t> Upload::Commit() {
-  const auto sent = connection_->Send(FrameType::kCommit, {});
-  if (!sent && sent.error().code != errors::kAgentConnectionLost) return Fail(sent.error());
+  CAISSON_TRY(connection_->Send(FrameType::kCommit, {}));
   CAISSON_ASSIGN(const End end, connection_->ExpectMessage<End>(FrameType::kEnd));
   return end.count;
 }

@@ -221,6 +221,17 @@ TEST_F(ExecTest, lets_a_slow_reader_stall_only_its_own_command) {
   EXPECT_LT(std::stol(line.substr(8)), sizeof(void*) * 1024) << line;
 }
 
+TEST_F(ExecTest, survives_clients_that_leave_with_output_unread) {
+  for (int i = 0; i < 40; ++i) {
+    auto exec =
+        Exec::Start(agent_.Connect(),
+                    {.command = Shell("head -c " + std::to_string(10'000 * i) + " /dev/zero")});
+    ASSERT_TRUE(exec);
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(RunIn(agent_, "echo there").output, "there\n");
+}
+
 TEST_F(ExecTest, passes_signals_to_the_group) {
   auto exec = Exec::Start(agent_.Connect(),
                           {.command = Shell("trap 'echo got it; exit 5' USR1; echo ready; "

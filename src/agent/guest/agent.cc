@@ -18,7 +18,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "agent/guest/exec.h"
+#include "agent/guest/self_endpoint.h"
 #include "os/syscall_error.h"
 
 namespace caisson::agent::guest {
@@ -125,38 +125,34 @@ class Reaper {
 
 }  // namespace
 
+Agent::Agent(const Options& options, std::uint64_t open_files)
+    : spawner(options.cgroup_procs, open_files),
+      children(loop, spawner, [this] { watchers.NoteActivity(); }),
+      processes(loop, children),
+      boot_id(DrawBootId()) {
+  processes.set_id_prefix("proc-" + boot_id.substr(0, 8));
+}
+
+Activity Agent::Measure() const {
+  return {.commands = counts.commands,
+          .streams = counts.streams,
+          .processes = processes.CountRunning(),
+          .output_bytes = children.output_bytes()};
+}
+
+void Agent::Forget(Disposable* object) {
+  const auto found = std::ranges::find(others, object, &std::unique_ptr<Disposable>::get);
+  if (found == others.end()) return;
+  loop.Dispose(std::move(*found));
+  others.erase(found);
+}
+
 void Agent::Forget(HostConnection* connection) {
   const auto found =
       std::ranges::find(connections, connection, &std::unique_ptr<HostConnection>::get);
   if (found == connections.end()) return;
   loop.Dispose(std::move(*found));
   connections.erase(found);
-}
-
-std::unique_ptr<Operation> BeginOperation(HostConnection& connection, const Frame& frame) {
-  Agent& agent = connection.agent();
-  const auto malformed = [&connection] {
-    connection.Fail({.kind = FailureKind::kBadRequest, .message = "the request is malformed"});
-    return nullptr;
-  };
-  switch (frame.type) {
-    case FrameType::kPing:
-      connection.Send(FrameType::kOk, {});
-      connection.Finish();
-      return nullptr;
-    case FrameType::kInfo:
-      connection.SendMessage(FrameType::kInfoAnswer,
-                             AgentInfo{CAISSON_VERSION, agent.boot_id, agent.self_port});
-      connection.Finish();
-      return nullptr;
-    case FrameType::kExec: {
-      const auto request = Decode<ExecRequest>(frame.payload);
-      if (!request) return malformed();
-      return std::make_unique<ExecOperation>(connection, *request);
-    }
-    default:
-      return malformed();
-  }
 }
 
 std::string RunAgent(const Options& options) {
@@ -174,16 +170,17 @@ std::string RunAgent(const Options& options) {
   ::sigaddset(&blocked, SIGCHLD);
   os::UniqueFd signals(::signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return "make a signalfd: " + os::ErrnoText(errno);
-  ::sigaddset(&blocked, SIGPIPE);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::sigaddset(&blocked, signal);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 
   Agent agent(options, RaiseOpenFiles());
-  agent.boot_id = DrawBootId();
   if (auto prepared = agent.spawner.Prepare(); !prepared) return prepared.error().message;
   TakeReserves();
   // The machine's own processes, root or not, shall not trace it or take its descriptors.
   ::prctl(PR_SET_DUMPABLE, 0);
+  const auto endpoint = SelfEndpoint::Listen(agent, options.self_port);
+  if (!endpoint) return endpoint.error().message;
   const Reaper reaper(agent, std::move(signals));
   const Acceptor acceptor(agent, os::UniqueFd(options.listener));
   agent.loop.Run();

@@ -2,6 +2,7 @@
 // The parts of the running agent, put together.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -12,7 +13,9 @@
 #include "agent/guest/child.h"
 #include "agent/guest/host_connection.h"
 #include "agent/guest/loop.h"
+#include "agent/guest/processes.h"
 #include "agent/guest/spawner.h"
+#include "agent/guest/watch.h"
 #include "os/fd.h"
 
 namespace caisson::agent::guest {
@@ -30,31 +33,45 @@ struct Counts {
 };
 
 struct Agent {
-  Agent(const Options& options, std::uint64_t open_files)
-      : spawner(options.cgroup_procs, open_files), children(loop, spawner) {}
+  Agent(const Options& options, std::uint64_t open_files);
 
   // Takes the connection off the list and destroys it after the present callback.
   void Forget(HostConnection* connection);
+  // The same for anything else that lives on its own.
+  void Keep(std::unique_ptr<Disposable> object) { others.push_back(std::move(object)); }
+  void Forget(Disposable* object);
+  Activity Measure() const;
 
   Loop loop;
   Spawner spawner;
   ChildTable children;
+  ProcessTable processes;
+  Watchers watchers;
   Counts counts;
   std::string boot_id;
   std::uint16_t self_port = 0;
+  std::array<char, 128u << 10> buffer;  // for the length of one call
   std::list<std::unique_ptr<HostConnection>> connections;
+  std::list<std::unique_ptr<Disposable>> others;
 };
 
 // Counts one up while it lives.
 class Counted {
  public:
-  explicit Counted(std::uint32_t& count) : count_(count) { ++count_; }
+  Counted(Agent& agent, std::uint32_t Counts::* count) : agent_(agent), count_(count) {
+    ++(agent_.counts.*count_);
+    agent_.watchers.NoteActivity();
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
-  ~Counted() { --count_; }
+  ~Counted() {
+    --(agent_.counts.*count_);
+    agent_.watchers.NoteActivity();
+  }
 
  private:
-  std::uint32_t& count_;
+  Agent& agent_;
+  std::uint32_t Counts::* count_;
 };
 
 // Runs until the process is killed; returns only when it cannot begin, with what to tell.

@@ -149,6 +149,7 @@ void Child::TakeReport(const SupervisorReport& report) {
     case SupervisorReport::Kind::kStarted:
       leader_ = report.a;
       supervisor_ = report.b;
+      table_.on_activity_();
       for (const int signal : std::exchange(early_signals_, {})) Signal(signal);
       if (kill_asked_) KillMore();
       if (listener_ != nullptr) listener_->OnStarted();
@@ -189,6 +190,7 @@ void Child::OnSupervisorGone() {
 void Child::OnReaped(pid_t pid, int wait_status) {
   if (pid != leader_ || leader_exited()) return;
   status_ = wait_status;
+  table_.on_activity_();
   EndInput();
   Drain();
   if (reports_ != nullptr || tree_ended_) return;
@@ -233,6 +235,7 @@ bool Child::ReadOutput(Output& output) {
   }
   output.left -= count;
   table_.output_bytes_ += static_cast<std::uint64_t>(count);
+  table_.on_activity_();
   if (listener_ != nullptr) {
     listener_->OnOutput(output.stream, {buffer.data(), static_cast<std::size_t>(count)});
   }

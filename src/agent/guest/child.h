@@ -6,11 +6,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agent/guest/failure.h"
 #include "agent/guest/loop.h"
@@ -118,7 +121,9 @@ class Child final : public Disposable {
 
 class ChildTable {
  public:
-  ChildTable(Loop& loop, Spawner& spawner) : loop_(loop), spawner_(spawner) {}
+  // `on_activity` is called when a command says something, starts or ends.
+  ChildTable(Loop& loop, Spawner& spawner, std::function<void()> on_activity)
+      : loop_(loop), spawner_(spawner), on_activity_(std::move(on_activity)) {}
   // Owned here until nothing of it is left and nobody listens.
   Attempt<Child*> Start(const Command& command, bool input_open, ChildListener* listener);
   void OnReaped(pid_t pid, int wait_status);
@@ -130,6 +135,7 @@ class ChildTable {
 
   Loop& loop_;
   Spawner& spawner_;
+  std::function<void()> on_activity_;
   std::list<std::unique_ptr<Child>> children_;
   std::uint64_t output_bytes_ = 0;
   std::array<char, 64u << 10> buffer_;

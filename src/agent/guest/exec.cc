@@ -17,7 +17,7 @@ constexpr std::size_t kMostPendingInput = 256u << 10;
 
 ExecOperation::ExecOperation(HostConnection& connection, const ExecRequest& request)
     : Operation(connection),
-      counted_(connection.agent().counts.commands),
+      counted_(connection.agent(), &Counts::commands),
       timeout_(connection.agent().loop,
                [this] {
                  timed_out_ = true;

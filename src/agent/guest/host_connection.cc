@@ -98,6 +98,13 @@ void HostConnection::Send(FrameType type, std::string_view payload) {
   WantWhatIsDue();
 }
 
+void HostConnection::SendLater(FrameType type, std::string_view payload) {
+  if (finished_ || closed_) return;
+  out_.append(MakeFrameHeader(type, payload.size()).bytes, kFrameHeaderBytes);
+  out_ += payload;
+  WantWhatIsDue();
+}
+
 void HostConnection::FlushOut() {
   const std::string_view rest = std::string_view(out_).substr(sent_);
   const ssize_t count = ::send(source_->fd(), rest.data(), rest.size(), MSG_NOSIGNAL);

@@ -43,6 +43,8 @@ class HostConnection final : public Disposable {
   void SendMessage(FrameType type, const M& message) {
     Send(type, Encode(message));
   }
+  // Not before the next turn, together with what is said until then; congested() until it is sent.
+  void SendLater(FrameType type, std::string_view payload);
   bool congested() const { return sent_ < out_.size(); }
   // No frame comes until it is over.
   void PauseInput(bool pause);

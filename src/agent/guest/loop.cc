@@ -24,10 +24,15 @@ void Loop::Run() {
       const auto found = sources_.find(events[i].data.u64);
       if (found == sources_.end()) continue;
       found->second->callback_(events[i].events);
-      disposed_.clear();
+      DropDisposed();
     }
     RunTimers();
   }
+}
+
+// What is destroyed may dispose of more.
+void Loop::DropDisposed() {
+  while (!disposed_.empty()) const auto batch = std::exchange(disposed_, {});
 }
 
 void Loop::Retire(std::unique_ptr<EventSource>& source) {
@@ -49,7 +54,7 @@ void Loop::RunTimers() {
     Timer* timer = timers_.begin()->second;
     timer->Clear();
     timer->callback_();
-    disposed_.clear();
+    DropDisposed();
   }
 }
 

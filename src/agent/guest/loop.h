@@ -52,6 +52,7 @@ class Loop {
   friend class EventSource;
   friend class Timer;
   void RunTimers();
+  void DropDisposed();
   int UntilNextTimer() const;
 
   os::UniqueFd epoll_;

@@ -3,14 +3,14 @@
 //
 // The agent that runs inside a machine, as pid 1 of a jail or as a service of a virtual machine.
 // Descriptor 3, or N, is a listening stream socket. As `timeout` it is timeout(1).
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "agent/guest/agent.h"
+#include "agent/guest/timeout.h"
 
 namespace {
 
@@ -56,6 +56,10 @@ bool ReadOption(std::string_view name, std::string_view value, Options& options)
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  if (program.substr(program.rfind('/') + 1) == "timeout") {
+    return caisson::agent::guest::TimeoutMain(argc, argv);
+  }
   Options options;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 < argc && ReadOption(argv[i], argv[i + 1], options)) continue;
