@@ -21,7 +21,6 @@
 namespace caisson::isolate::oci {
 namespace {
 
-using machine::oci::DangerouslyWithout;
 using machine::oci::Wall;
 using native::BodyJob;
 using native::Ran;

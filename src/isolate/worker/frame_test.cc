@@ -26,7 +26,7 @@ FrameReader::State ReadOne(FrameReader& reader, std::string_view bytes, std::uin
   return reader.Next(max_body, frame);
 }
 
-std::string BodyOf(std::string bytes) { return bytes.substr(kFrameHeadBytes); }
+std::string BodyOf(const std::string& bytes) { return bytes.substr(kFrameHeadBytes); }
 
 EncodedOutcome FullOutcome() {
   EncodedOutcome full;
@@ -146,7 +146,8 @@ TEST(FrameReader, DoesNotReserveWhatAHeadOnlyPromises) {
 
 TEST(FrameReader, CutsFramesOutOfAnyPieces) {
   std::string stream;
-  for (std::uint32_t i = 0; i < 50; ++i) stream += EncodeSource(i, std::string(i * 997, 's'));
+  for (std::uint32_t i = 0; i < 50; ++i)
+    stream += EncodeSource(i, std::string(std::size_t{i} * 997, 's'));
   for (const std::size_t piece : {1u, 7u, 4096u, 100'000u}) {
     FrameReader reader;
     FrameReader::Frame frame{};

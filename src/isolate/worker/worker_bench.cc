@@ -93,7 +93,8 @@ EncodedJob Sized(std::size_t bytes) {
   job.source = "def run(self, state, config):\n    return {'rows': state['rows']}\n";
   job.payload = R"({"self":{},"config":{},"state":{"rows":[0)";
   for (std::size_t i = 0; i * 100 < bytes; ++i) {
-    job.payload += fmt::format(R"(,{{"id":{},"score":{},"name":"{:054}"}})", i, i / 8.0, i);
+    job.payload +=
+        fmt::format(R"(,{{"id":{},"score":{},"name":"{:054}"}})", i, static_cast<double>(i) / 8, i);
   }
   job.payload += "]}}";
   job.limits.heap_bytes = 64u << 20;
