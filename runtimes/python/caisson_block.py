@@ -37,6 +37,7 @@ A script may await at its top level. sys.exit(0), sys.exit() and the end of the 
 started and that are no daemons are waited for, as Python does, before `end`.
 """
 
+import gc
 import io
 import sys
 from _json import make_scanner
@@ -158,7 +159,12 @@ class Job:
     @classmethod
     def from_json(cls, source, inputs, options="{}"):
         """`inputs`: {"user","documents","artifacts","sources","tables"} as JSON text; `source` str or bytes."""
-        return cls(source, options=parse_json(options), **parse_json(inputs))
+        # While it grows there is no garbage, and looking for some doubles the time.
+        gc.disable()
+        try:
+            return cls(source, options=parse_json(options), **parse_json(inputs))
+        finally:
+            gc.enable()
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -276,6 +282,8 @@ class _Voice:
         prepared = serializer.prepare(result, self._options)
         with self._one_at_a_time:
             self._warn(prepared)
+            if not prepared.is_list:
+                return self._send("done", prepared.text(), final)
             last = None
             for piece in prepared.pieces():
                 if last is not None:
@@ -330,6 +338,20 @@ _exit_code_of = SystemExit.__dict__["code"].__get__
 def _is(error, kind):
     """isinstance would ask a hostile exception for its __class__."""
     return issubclass(type(error), kind)
+
+
+_bases_of = type.__dict__["__bases__"].__get__
+
+
+def _is_exception(error):
+    """An Exception by what its class was made of; its metaclass may have left that out of the mro."""
+    classes = [type(error)]
+    while classes:
+        kind = classes.pop()
+        if kind is Exception:
+            return True
+        classes.extend(_bases_of(kind))
+    return False
 
 
 def _is_syntax_of_script(error):
@@ -549,7 +571,7 @@ def _exit_code(error):
     code = _exit_code_of(error)
     if code is None:
         return 0
-    if isinstance(code, int):
+    if issubclass(type(code), int):  # isinstance would ask a hostile code for its __class__
         code = int.__int__(code)
         return code if -255 <= code <= 255 else 255
     print(_message(error), file=sys.stderr)
@@ -594,6 +616,8 @@ def _execute(source, scope):
     except Exception as error:
         return error, "raised", None
     except BaseException as error:
+        if _is_exception(error):
+            return error, "raised", None
         return error, "exited", 130 if _is(error, KeyboardInterrupt) else 1
     return None
 

@@ -12,6 +12,8 @@ namespace caisson {
 // Bytes of the character at the start of `text`; 0 when there is no valid one.
 std::size_t CharacterLength(std::string_view text);
 
+bool IsAscii(std::string_view text);
+
 // The code point of `character`, which must be one valid character.
 std::uint32_t CodePoint(std::string_view character);
 

@@ -118,8 +118,10 @@ Result<void> ReadPids(std::string_view text, Environment& environment) {
 
 Result<void> ReadHeap(std::string_view text, Environment& environment) {
   const auto value = Positive(text);
-  if (!value || *value > (std::uint64_t{1} << 40)) {
-    return Malformed("Invalid PYTHON_SANDBOX_HEAP_MB value: " + std::string(text));
+  const std::string refusal = "Invalid PYTHON_SANDBOX_HEAP_MB value: " + std::string(text);
+  if (!value) return Malformed(refusal);
+  if (*value < kLeastMemory >> 20 || *value > kMostMemory >> 20) {
+    return Malformed(refusal + " (from 16 to 1048576)");
   }
   environment.heap_bytes = *value << 20;
   return {};

@@ -77,7 +77,15 @@ TEST(Environment, RefusesMalformedValuesInTheWordsThatClientsMatch) {
   for (const char* value : {"0", "-1", "1.0", "99999999999"}) {
     EXPECT_EQ(ErrorOf("PIDS", value), std::string("Invalid PYTHON_SANDBOX_PIDS value: ") + value);
   }
-  EXPECT_EQ(ErrorOf("HEAP_MB", "1g"), "Invalid PYTHON_SANDBOX_HEAP_MB value: 1g");
+  for (const char* value : {"1g", "0", "-512"}) {
+    EXPECT_EQ(ErrorOf("HEAP_MB", value),
+              std::string("Invalid PYTHON_SANDBOX_HEAP_MB value: ") + value);
+  }
+  for (const char* value : {"1", "15", "1048577", "9223372036854775807"}) {
+    EXPECT_EQ(ErrorOf("HEAP_MB", value), std::string("Invalid PYTHON_SANDBOX_HEAP_MB value: ") +
+                                             value + " (from 16 to 1048576)");
+  }
+  for (const char* value : {"16", "1048576"}) EXPECT_EQ(ErrorOf("HEAP_MB", value), "accepted");
 }
 
 TEST(Environment, TakesImagesWithPortsAndDigests) {

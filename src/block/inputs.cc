@@ -28,6 +28,21 @@ class Checker {
   explicit Checker(std::string_view name) : name_(name) {}
 
   // The text without space around it.
+  std::expected<std::string_view, InputError> Check(const InputText& input, Kind kind,
+                                                    const char* what) {
+    if (input.scanned && IsGood(*input.scanned, kind)) return input.text;
+    return Check(input.text, kind, what);
+  }
+
+ private:
+  // False where only a look at the children can tell.
+  bool IsGood(const json::ScannedChild& scanned, Kind kind) const {
+    const bool any_children = name_ == "user" || name_ == "artifacts";
+    return scanned.kind == kind && (any_children || (has_documents() && scanned.only_objects));
+  }
+
+  bool has_documents() const { return name_ == "documents" || name_ == "sources"; }
+
   std::expected<std::string_view, InputError> Check(std::string_view text, Kind kind,
                                                     const char* what) {
     auto report = json::Scan(text, kOptions, [this](const json::ScannedChild& child) {
@@ -43,14 +58,13 @@ class Checker {
     return report->text;
   }
 
- private:
   json::PathBuilder Path(json::PathBuilder path) const {
     path.PrependKey(name_);
     return path;
   }
 
   void CheckChild(const json::ScannedChild& child) {
-    if (name_ == "documents" || name_ == "sources") {
+    if (has_documents()) {
       if (child.kind == Kind::kObject) return;
       json::PathBuilder path;
       path.PrependIndex(index_);
@@ -90,7 +104,7 @@ struct Input {
   std::string_view name;
   Kind kind;
   const char* what;
-  std::optional<std::string_view> InputTexts::* text;
+  std::optional<InputText> InputTexts::* text;
 };
 
 constexpr std::array kInputs = {
@@ -105,12 +119,12 @@ constexpr std::array kInputs = {
 
 std::expected<std::string, InputError> MakeInputs(const InputTexts& texts) {
   std::size_t size = 128;
-  for (const Input& input : kInputs) size += (texts.*input.text).value_or("").size();
+  for (const Input& input : kInputs) size += (texts.*input.text).value_or("").text.size();
   std::string out = "{";
   out.reserve(size);
   for (const Input& input : kInputs) {
     const std::string_view none = input.kind == Kind::kArray ? "[]" : "{}";
-    const std::string_view text = (texts.*input.text).value_or(none);
+    const InputText text = (texts.*input.text).value_or(none);
     auto checked = Checker(input.name).Check(text, input.kind, input.what);
     if (!checked) return std::unexpected(std::move(checked).error());
     out.append(out.size() > 1 ? ",\"" : "\"").append(input.name).append("\":").append(*checked);

@@ -26,10 +26,8 @@ constexpr std::array<std::string_view, 12> kRunMembers = {
     "sources", "tables", "options", "limits", "runtime",   "debug"};
 constexpr std::string_view kCredit = "credit";
 
-struct Member {
-  std::string key;
-  std::string_view text;
-  Kind kind;
+struct Member : json::ScannedChild {
+  std::string name;
 };
 
 std::string PathOf(std::string_view key) {
@@ -75,7 +73,7 @@ class Decoder {
     if (child.key.empty() || members_.size() == kMaxMembers) return child.key.empty();
     auto key = json::Read(child.key);
     if (!key) return false;
-    members_.push_back({key->as_string(), child.text, child.kind});
+    members_.push_back({child, key->as_string()});
     return true;
   }
 
@@ -96,8 +94,8 @@ class Decoder {
   bool CheckDuplicates() {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       for (std::size_t k = 0; k < i; ++k) {
-        if (members_[i].key == members_[k].key) {
-          return Refuse(PathOf(members_[i].key), "the member is there twice");
+        if (members_[i].name == members_[k].name) {
+          return Refuse(PathOf(members_[i].name), "the member is there twice");
         }
       }
     }
@@ -134,9 +132,9 @@ class Decoder {
 
   bool CheckMembers(std::span<const std::string_view> known, bool with_credit) {
     for (const Member& member : members_) {
-      if (std::ranges::find(known, member.key) != known.end()) continue;
-      if (with_credit && member.key == kCredit) continue;
-      return Refuse(PathOf(member.key), "the op " + error_.op + " has no such member");
+      if (std::ranges::find(known, member.name) != known.end()) continue;
+      if (with_credit && member.name == kCredit) continue;
+      return Refuse(PathOf(member.name), "the op " + error_.op + " has no such member");
     }
     return true;
   }
@@ -148,9 +146,9 @@ class Decoder {
   }
 
   bool ReadInputs(RunRequest& run) {
-    const auto text = [this](std::string_view key) {
-      const Member* member = Find(key);
-      return member == nullptr ? std::nullopt : std::optional(member->text);
+    const auto text = [this](std::string_view name) {
+      const Member* member = Find(name);
+      return member == nullptr ? std::nullopt : std::optional<InputText>(*member);
     };
     auto inputs = MakeInputs({.user = text("user"),
                               .documents = text("documents"),
@@ -244,12 +242,12 @@ class Decoder {
         return true;
       }
     }
-    return Refuse(PathOf(member.key), member.key + " must be a whole number from " +
-                                          std::to_string(least) + ", below 2^63");
+    return Refuse(PathOf(member.name), member.name + " must be a whole number from " +
+                                           std::to_string(least) + ", below 2^63");
   }
 
   const Member* Find(std::string_view key) const {
-    const auto found = std::ranges::find(members_, key, &Member::key);
+    const auto found = std::ranges::find(members_, key, &Member::name);
     return found == members_.end() ? nullptr : &*found;
   }
 

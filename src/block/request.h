@@ -4,6 +4,7 @@
 // sent, and a line takes no more memory than itself and its copy.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "block/limits.h"
 #include "isolate/script.h"
+#include "json/scanner.h"
 #include "json/value.h"
 
 namespace caisson::block {
@@ -51,13 +53,24 @@ struct RequestError {
 // `line` without its line end.
 std::expected<Request, RequestError> ReadRequest(std::string_view line, const LimitPolicy& policy);
 
-// The inputs of a script as JSON texts; what is not given is empty.
+// An input as JSON text, and what a scan of a text that holds it has found, so that it need not be
+// read again.
+struct InputText {
+  template <std::convertible_to<std::string_view> T>
+  InputText(const T& json) : text(json) {}
+  InputText(const json::ScannedChild& child) : text(child.text), scanned(child) {}
+
+  std::string_view text;
+  std::optional<json::ScannedChild> scanned;
+};
+
+// The inputs of a script; what is not given is empty.
 struct InputTexts {
-  std::optional<std::string_view> user;
-  std::optional<std::string_view> documents;
-  std::optional<std::string_view> artifacts;
-  std::optional<std::string_view> sources;
-  std::optional<std::string_view> tables;
+  std::optional<InputText> user;
+  std::optional<InputText> documents;
+  std::optional<InputText> artifacts;
+  std::optional<InputText> sources;
+  std::optional<InputText> tables;
 };
 
 // What is wrong with inputs; `path` begins with the name of the input ("$.documents[0]").

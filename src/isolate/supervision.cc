@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <utility>
 
@@ -27,6 +28,8 @@ constexpr milliseconds kGrace{1'000};
 // A share of one half: what was refused may have been as large as all that was there.
 constexpr std::uint64_t kNearTheLimit = 2;
 constexpr std::size_t kChunk = 64u << 10;
+// As many as a pipe or socket can hold, however small the pieces.
+constexpr int kMostChunks = 4096;
 bool CountsAsOutput(std::uint8_t kind) {
   return kind < kReportFrame && kind != static_cast<std::uint8_t>(MessageKind::kStdout);
 }
@@ -150,7 +153,7 @@ void Supervision::HandleFrame(const ChannelFrame& frame) {
     return;
   }
   outcome_.usage.output_bytes += frame.payload.size();
-  if (job_.limits.messages != 0 && ++messages_ > job_.limits.messages) {
+  if (++messages_ > job_.limits.messages && job_.limits.messages != 0) {
     return End(Fault::kMessages, "the script sent more messages than its limit of " +
                                      std::to_string(job_.limits.messages));
   }
@@ -173,6 +176,12 @@ void Supervision::ReadChannel() {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) return streams_.channel.Reset();
   reader_.Append({chunk.data(), static_cast<std::size_t>(n)});
+  const std::uint64_t before = messages_;
+  TakeFrames();
+  pace_.Heard(messages_ - before, static_cast<std::size_t>(n) == chunk.size());
+}
+
+void Supervision::TakeFrames() {
   while (!ended_) {
     ChannelFrame frame;
     const std::uint64_t room = Room();
@@ -198,17 +207,19 @@ void Supervision::Supervise(const std::stop_token& stop) {
     (void)!::write(stop_event.get(), &one, sizeof one);
   });
   while (!ended_) {
-    std::array<pollfd, 5> events = {{{streams_.channel.get(), POLLIN, 0},
+    const bool pause = streams_.channel.valid() && pace_.ShouldPause();
+    std::array<pollfd, 5> events = {{{pause ? -1 : streams_.channel.get(), POLLIN, 0},
                                      {streams_.out.get(), POLLIN, 0},
                                      {streams_.err.get(), POLLIN, 0},
                                      {EventFd(), POLLIN, 0},
                                      {stop_event.get(), POLLIN, 0}}};
-    const int ready = ::poll(events.data(), events.size(), Timeout());
+    const int longest = pause ? static_cast<int>(Pace::kPause.count()) : INT_MAX;
+    const int ready = ::poll(events.data(), events.size(), std::min(Timeout(), longest));
     if (ready < 0 && errno != EINTR) return End(Fault::kKilled, "it could not be waited for");
     if (events[4].revents != 0) return End(Fault::kKilled, "the run was cancelled");
     if (ready > 0 && events[1].revents != 0) ReadStream(out_);
     if (ready > 0 && events[2].revents != 0) ReadStream(err_);
-    if (ready > 0 && events[0].revents != 0) ReadChannel();
+    if (pause || (ready > 0 && events[0].revents != 0)) ReadChannel();
     // After the others, which hold what was written before the end.
     if (ready > 0 && events[3].revents != 0 && !HandleEvent()) return Drain();
     CheckClocks();
@@ -221,10 +232,10 @@ void Supervision::Drain() {
     pollfd event{fd.get(), POLLIN, 0};
     return fd.valid() && ::poll(&event, 1, 0) > 0;
   };
-  const auto until = Clock::now() + kGrace;
-  while (pending(streams_.channel) && !ended_ && Clock::now() < until) ReadChannel();
-  while (pending(streams_.out) && Clock::now() < until) ReadStream(out_);
-  while (pending(streams_.err) && Clock::now() < until) ReadStream(err_);
+  // Not by the clock, which goes on while this thread has to wait for a processor.
+  for (int i = 0; i < kMostChunks && !ended_ && pending(streams_.channel); ++i) ReadChannel();
+  for (int i = 0; i < kMostChunks && pending(streams_.out); ++i) ReadStream(out_);
+  for (int i = 0; i < kMostChunks && pending(streams_.err); ++i) ReadStream(err_);
 }
 
 void Supervision::EndByMemory() {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "isolate/channel.h"
+#include "isolate/pace.h"
 #include "isolate/script.h"
 #include "os/fd.h"
 
@@ -86,6 +87,7 @@ class Supervision {
   void TakeFromStream(Stream& stream, std::string_view bytes);
   std::uint64_t Room() const;
   void ReadChannel();
+  void TakeFrames();
   void HandleFrame(const ChannelFrame& frame);
   void HandleReport(std::string_view text);
   void JudgeMemory();
@@ -98,6 +100,7 @@ class Supervision {
   std::optional<std::chrono::steady_clock::time_point>
       settled_;  // when the first final result came
   ChannelReader reader_;
+  Pace pace_;
   Stream out_{};
   Stream err_{};
   std::uint64_t messages_ = 0;

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "errors/jail.h"
+#include "errors/os.h"
 #include "jail/probe.h"
 #include "jail/seal.h"
 #include "jail/spawn.h"
@@ -391,6 +393,33 @@ void DieAtTheRelease() {
   const sock_fprog program{std::size(filter), filter};
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(Jail, SaysSoWhenDescriptorsHaveRunOut) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  std::vector<os::UniqueFd> held;
+  const auto fill = [&held] {
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) held.emplace_back(fd);
+  };
+  auto pair = os::MakeSocketPair(1 << 16);
+  ASSERT_TRUE(pair);
+  const rlimit few{.rlim_cur = 64, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  fill();
+  // Each descriptor that it needs is the one that is missing once.
+  std::size_t refused = 0;
+  for (; !held.empty(); ++refused) {
+    const auto jailed =
+        Spawn({.arguments = {"jail_test", "__inmate", "nothing"}, .channel = pair->second.get()});
+    if (jailed) break;
+    EXPECT_EQ(jailed.error().code, errors::kOsOpenFiles) << jailed.error().message;
+    EXPECT_EQ(jailed.error().message.find("namespace"), std::string::npos)
+        << jailed.error().message;
+    held.pop_back();
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_GT(refused, 3u);
 }
 
 TEST(Jail, LeavesNoInmateBehindWhenItsParentDiesBeforeItBegins) {

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <utility>
 
+#include "errors/os.h"
 #include "os/process.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
@@ -246,7 +247,9 @@ Result<void> AwaitExec(int failure_fd, const std::string& program) {
   if (step == "execute the program") {
     return os::SyscallError("execute " + program + " of the root file system", failure.error);
   }
-  return Unavailable(failure.wall, step + ": " + os::ErrnoText(failure.error));
+  auto status = os::SyscallError(step, failure.error);
+  if (status.error().code == errors::kOsOpenFiles) return status;
+  return Unavailable(failure.wall, status.error().message);
 }
 
 // 0 or why `flags` cannot be had.
@@ -260,6 +263,7 @@ int TryNamespaces(std::uint64_t flags) {
 }
 
 std::unexpected<Status> Explain(const WallSet& leave_out, const Status& status) {
+  if (status.code == errors::kOsOpenFiles) return std::unexpected(status);
   for (const Namespace& ns : kNamespaces) {
     if (leave_out.Has(ns.wall)) continue;
     if (TryNamespaces(CLONE_NEWUSER | ns.flag) != 0) return Unavailable(ns.wall, status.message);
@@ -334,6 +338,7 @@ Result<Jailed> SpawnInRoot(const RootedOptions& options) {
   bool has_nobody = ::geteuid() == 0;
   if (!leave_out.Has(Wall::kUserNamespace)) {
     const auto maps = os::WriteIdMaps(clone->pid, os::kNobody);
+    if (!maps && maps.error().code == errors::kOsOpenFiles) return std::unexpected(maps.error());
     if (!maps) return Unavailable(Wall::kUserNamespace, maps.error().message);
     has_nobody = *maps == os::IdMap::kWhole;
   }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "errors/jail.h"
+#include "errors/os.h"
 #include "os/mount.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
@@ -299,6 +300,7 @@ Result<Jailed> StartOn(const Rung& rung, const SpawnOptions& options, bool& name
 
 // The first mandatory namespace that cannot be had, as the reason for a refusal.
 std::unexpected<Status> Refuse(const WallSet& leave_out, Status last) {
+  if (last.code == errors::kOsOpenFiles) return std::unexpected(std::move(last));
   for (const Namespace& ns : kNamespaces) {
     if (!InfoOf(ns.wall).mandatory || leave_out.Has(ns.wall)) continue;
     const bool needs_user = ::geteuid() != 0;

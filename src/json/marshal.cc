@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "json/walker.h"
 
 namespace caisson::json {
@@ -33,10 +34,6 @@ constexpr unsigned kLongBits = 15;
 constexpr std::size_t kMostShort = 255;
 // Keys of a document repeat. So many that differ are looked up; further ones are written out.
 constexpr std::size_t kMostReferences = 4096;
-
-bool IsAscii(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
 
 class MarshalSink {
  public:

@@ -39,7 +39,12 @@ class ChildSink {
       : text_(text), on_child_(on_child) {}
 
   void Begin(std::size_t level, std::size_t place) {
-    if (level == 1) child_begin_ = place;
+    if (level == 1) {
+      child_begin_ = place;
+      only_objects_ = true;
+    } else if (level == 2 && !text_.substr(place).starts_with('{')) {
+      only_objects_ = false;
+    }
   }
   void Take(const auto& /*scalar*/) {}
   void TakeLongInteger(std::string_view /*digits*/) {}
@@ -56,6 +61,7 @@ class ChildSink {
     if (level != 1 || !on_child_) return true;
     ScannedChild child{.text = Trimmed(text_.substr(child_begin_, place - child_begin_))};
     child.kind = KindAt(child.text[0]);
+    child.only_objects = only_objects_;
     if (key_begin_) {
       const std::string_view before = text_.substr(*key_begin_, child_begin_ - *key_begin_);
       child.key = before.substr(0, before.rfind('"') + 1);
@@ -68,6 +74,7 @@ class ChildSink {
   const std::function<bool(const ScannedChild&)>& on_child_;
   std::size_t child_begin_ = 0;
   std::optional<std::size_t> key_begin_;
+  bool only_objects_ = true;
 };
 
 }  // namespace
@@ -78,11 +85,10 @@ Result<ScanReport> Scan(std::string_view text, const ReadOptions& options,
   ChildSink sink(text, on_child);
   Walker walker(text, options, sink);
   if (!walker.Walk() && walker.has_failed()) return walker.Error();
-  // A string holds no raw line end.
   const std::string_view value = Trimmed(text);
-  return ScanReport{.kind = KindAt(value[0]),
-                    .text = value,
-                    .has_line_end = text.find_first_of("\r\n") != text.npos};
+  // A string holds no raw line end.
+  const bool has_line_end = text.find('\n') != text.npos || text.find('\r') != text.npos;
+  return ScanReport{.kind = KindAt(value[0]), .text = value, .has_line_end = has_line_end};
 }
 
 }  // namespace caisson::json

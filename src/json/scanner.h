@@ -20,6 +20,7 @@ struct ScannedChild {
   std::string_view key;   // as written, in its quotes; empty in an array
   std::string_view text;  // of the value, without space around it
   Value::Kind kind;       // every number is kDouble
+  bool only_objects;      // what it holds, if anything, is objects
 };
 
 struct ScanReport {

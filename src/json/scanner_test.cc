@@ -21,6 +21,16 @@ std::vector<std::string> ChildrenOf(std::string_view text) {
   return children;
 }
 
+TEST(Scan, TellsWhetherAllThatAChildHoldsAreObjects) {
+  std::string told;
+  ASSERT_TRUE(Scan(R"([[], [ {} ,{"a":1}], [{},1], [1], [[{}]], {"a":{}}, {"a":1}, 1])", {},
+                   [&](const ScannedChild& child) {
+                     told += child.only_objects ? 'y' : 'n';
+                     return true;
+                   }));
+  EXPECT_EQ(told, "yynnnyny");
+}
+
 TEST(Scan, AgreesWithTheReaderOnWhatIsJsonAndWhatIsWrong) {
   const std::string deep(1001, '[');
   for (const std::string& text : std::vector<std::string>{"null",

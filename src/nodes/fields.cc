@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/utf8.h"
 #include "errors/nodes.h"
 #include "json/reader.h"
 #include "nodes/node.h"
@@ -27,10 +28,6 @@ std::unexpected<Status> Wrong(std::string_view path, std::string_view expected,
                               const json::Value& value) {
   return Fail(errors::kNodesConfig,
               std::string(path) + ": must be " + std::string(expected) + ", not " + Show(value));
-}
-
-bool IsAscii(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 Result<json::Value> ToBool(const json::Value& value, std::string_view path) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/utf8.h"
 #include "errors/nodes.h"
 #include "nodes/python_number.h"
 
@@ -46,10 +47,6 @@ void AppendMapped(std::string& out, std::uint32_t character, const SimpleCase (&
   for (const std::uint32_t part : many->to) {
     if (part != 0) AppendCharacter(out, part);
   }
-}
-
-bool IsAscii(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 std::size_t PreviousStart(std::string_view text, std::size_t position) {

@@ -34,6 +34,11 @@ TEST(SyscallError, NamesTheErrorAndWhatWasTried) {
   EXPECT_EQ(status.code, errors::kOsSyscall);
   EXPECT_EQ(status.message, "open /x: ENOENT (No such file or directory)");
   EXPECT_EQ(ErrnoText(100'000), "errno 100000");
+  for (const int error : {EMFILE, ENFILE}) {
+    const Status full = SyscallError("pipe2", error).error();
+    EXPECT_EQ(full.code, errors::kOsOpenFiles);
+    EXPECT_NE(full.message.find("; raise "), std::string::npos) << full.message;
+  }
 }
 
 TEST(UniqueFd, ClosesOnceAndMoves) {

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "errors/os.h"
 
@@ -19,7 +20,11 @@ std::string ErrnoText(int error) {
 std::unexpected<Status> SyscallError(std::string_view what) { return SyscallError(what, errno); }
 
 std::unexpected<Status> SyscallError(std::string_view what, int error) {
-  return Fail(errors::kOsSyscall, std::string(what) + ": " + ErrnoText(error));
+  std::string message = std::string(what) + ": " + ErrnoText(error);
+  if (error != EMFILE && error != ENFILE) return Fail(errors::kOsSyscall, std::move(message));
+  message += error == EMFILE ? "; raise the limit on open files (`ulimit -n`), or run less at once"
+                             : "; raise fs.file-max, or run less at once";
+  return Fail(errors::kOsOpenFiles, std::move(message));
 }
 
 }  // namespace caisson::os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A failed system call as a Status (os.syscall): "mount tmpfs on /tmp: EPERM (Operation not
-// permitted)".
+// permitted)"; os.open_files where descriptors have run out.
 #pragma once
 
 #include <string>

@@ -28,6 +28,11 @@ def _parents() -> dict[int, int]:
     return parents
 
 
+def living(pids: set[int]) -> set[int]:
+    """Those that have not ended."""
+    return pids & _parents().keys()
+
+
 def descendants(root: int | None = None) -> set[int]:
     """Processes that have not ended, without `root` itself (this process)."""
     parents = _parents()

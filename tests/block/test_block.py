@@ -315,6 +315,17 @@ class Exits(unittest.TestCase):
         error = run("class B(BaseException): pass\nraise B('x')").error
         self.assertEqual((error["fault"], error["type"], error["exit_code"], error["message"]), ("exited", "B", 1, "x"))
 
+    def test_an_exception_whose_mro_leaves_that_out_is_none(self):
+        error = run(
+            "class Meta(type):\n    def mro(self):\n        return [self, BaseException, object]\n"
+            "class X(Exception, metaclass=Meta):\n    pass\nraise X('x')"
+        ).error
+        self.assertEqual((error["fault"], error["type"], error["line"]), ("raised", "X", 6))
+
+    def test_a_code_that_claims_to_be_a_number_is_none(self):
+        channel, _, _ = quietly("class Code:\n    __class__ = int\nraise SystemExit(Code())")
+        self.assertEqual((channel.error["fault"], channel.error["exit_code"]), ("exited", 1))
+
     def test_within_a_finally(self):
         channel = run("import sys\ntry:\n    sys.exit(4)\nfinally:\n    done(1)")
         self.assertEqual((channel.kinds, channel.error["exit_code"]), (["done", "error", "end"], 4))

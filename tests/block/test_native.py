@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from process_tree import descendants  # noqa: E402
+from process_tree import descendants, living  # noqa: E402
 from programs import BIN, caisson, environment, main  # noqa: E402
 from service import Service  # noqa: E402
 
@@ -135,13 +135,8 @@ class Native(unittest.TestCase):
             end = time.monotonic() + 30
             while time.monotonic() < end and (living(below) or glob.glob(groups, recursive=True)):
                 time.sleep(0.05)
-            self.assertEqual(living(below), [])
+            self.assertEqual(living(below), set())
             self.assertEqual(glob.glob(groups, recursive=True), [])
-
-
-def living(pids: set[int]) -> list[int]:
-    return [pid for pid in pids if os.path.exists(f"/proc/{pid}/stat")
-            and pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"]
 
 
 if __name__ == "__main__":

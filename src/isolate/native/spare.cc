@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "errors/os.h"
 #include "isolate/job_file.h"
 #include "jail/walls.h"
 #include "os/syscall_error.h"
@@ -142,11 +143,9 @@ bool SendWithFds(int socket, const void* message, std::size_t size, std::span<co
 
 std::unexpected<Status> WallFailure(const Reply& reply) {
   const std::string step(reply.step, ::strnlen(reply.step, sizeof reply.step));
-  const std::string reason = step + ": " + os::ErrnoText(reply.error);
-  if (reply.wall < jail::kWallCount) {
-    return jail::Unavailable(static_cast<jail::Wall>(reply.wall), reason);
-  }
-  return os::SyscallError(step, reply.error);
+  auto status = os::SyscallError(step, reply.error);
+  if (reply.wall >= jail::kWallCount || status.error().code == errors::kOsOpenFiles) return status;
+  return jail::Unavailable(static_cast<jail::Wall>(reply.wall), status.error().message);
 }
 
 std::optional<Reply> ReceiveReply(int socket, int timeout_ms, os::UniqueFd* pidfd) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "isolate/pace.h"
 #include "isolate/worker/frame.h"
 #include "isolate/worker/script_frame.h"
 #include "os/fd.h"
@@ -65,16 +66,19 @@ class ScriptCall {
   }
 
   void Step(int wake) {
-    std::array<pollfd, 2> events = {{{worker_.channel.get(), POLLIN, 0}, {wake, POLLIN, 0}}};
+    const bool pause = pace_.ShouldPause() && !cancelled_;
+    std::array<pollfd, 2> events = {
+        {{pause ? -1 : worker_.channel.get(), POLLIN, 0}, {wake, POLLIN, 0}}};
     if (has_output()) events[0].events |= POLLOUT;
     // Once asked to stop, the event stays; only the deadline counts then.
     const nfds_t count = cancelled_ ? 1 : 2;
     const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - Clock::now()).count();
-    const int timeout = static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 60'000));
+    const std::int64_t longest = pause ? Pace::kPause.count() : 60'000;
+    const int timeout = static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, longest));
     const int ready = ::poll(events.data(), count, timeout);
     if (ready < 0 && errno != EINTR) return Violation("it cannot be waited for");
     if (ready > 0 && (events[0].revents & POLLOUT) != 0) Send();
-    if (ready > 0 && (events[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) Receive();
+    if (pause || (ready > 0 && (events[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)) Receive();
     if (end_) return;
     if (ready > 0 && count == 2 && events[1].revents != 0) Cancel("the run was cancelled");
     if (Clock::now() >= deadline_) Overdue();
@@ -99,6 +103,12 @@ class ScriptCall {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return Lost();
     reader_.Commit(static_cast<std::size_t>(n));
+    const std::uint64_t before = messages_;
+    TakeFrames();
+    pace_.Heard(messages_ - before, static_cast<std::size_t>(n) == room.size);
+  }
+
+  void TakeFrames() {
     FrameReader::Frame frame{};
     while (!end_) {
       switch (reader_.Next(MaxScriptFrameBytes(job_.limits), frame)) {
@@ -203,6 +213,7 @@ class ScriptCall {
   std::string_view head_left_;  // of the job's frame
   std::string_view rest_;
   FrameReader reader_;
+  Pace pace_;
   std::optional<Result<ScriptOutcome>> end_;
   bool good_ = false;
   bool settled_ = false;
