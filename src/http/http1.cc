@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds kDrainLingerTime{200};
 constexpr std::uint64_t kMostDiscarded = 64 << 10;  // of a body that nobody read, to keep alive
 constexpr int kFillsAtOnce = 16;                    // then it is the turn of other connections
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr std::size_t kSmallBlock = 4096;  // copied behind the head, into one write
+constexpr std::uint64_t kLargeBody = 16 << 10;  // what is left of it is read in large blocks
+constexpr std::size_t kSmallBlock = 4096;       // copied behind the head, into one write
 
 // True when what has come of a head cannot become a good one.
 bool IsHopeless(std::string_view bytes, std::size_t scanned) {
@@ -73,7 +74,10 @@ class Http1 final : public Connection {
 
   // Input.
   void PumpIn();
+  void ReadOn();
   Transport::State Fill();
+  bool IsLargeBody() const;
+  Transport::State FillBody();
   void WaitInput();
   void ReturnBuffer();
   void OnInputEnd();
@@ -125,6 +129,7 @@ class Http1 final : public Connection {
   Body body_ = Body::kDone;
   std::uint64_t left_ = 0;
   std::uint64_t discarded_ = 0;
+  std::string block_;  // of a large body, on its way to the exchange
   ChunkDecoder chunks_;
   bool continue_pending_ = false;
 
@@ -202,6 +207,12 @@ void Http1::OnWake() {
 
 void Http1::PumpIn() {
   if (again_) return;
+  ReadOn();
+  if (serving_) serving_->exchange().Deliver();
+}
+
+// Reads and consumes until there is nothing more, or no room for it.
+void Http1::ReadOn() {
   for (int fills = 0; phase_ != Phase::kClosed;) {
     const Next next = Consume();
     if (next == Next::kAgain) continue;
@@ -214,7 +225,7 @@ void Http1::PumpIn() {
         PumpIn();
       });
     }
-    switch (Fill()) {
+    switch (IsLargeBody() ? FillBody() : Fill()) {
       case Transport::State::kDone:
         break;
       case Transport::State::kBlocked:
@@ -243,6 +254,33 @@ Transport::State Http1::Fill() {
   if (progress.state == Transport::State::kBlocked ||
       (progress.bytes < space && transport_.tells_emptiness())) {
     readable_ = false;
+  }
+  return progress.state;
+}
+
+bool Http1::IsLargeBody() const {
+  return phase_ == Phase::kServing && body_ == Body::kLength && begin_ == end_ &&
+         left_ >= kLargeBody && serving_->runs_in_pool();
+}
+
+// Reads into what goes to the handler, past the buffer of the connection.
+Transport::State Http1::FillBody() {
+  if (!readable_) return Transport::State::kBlocked;
+  Transport::Progress progress{};
+  const std::size_t space = std::min<std::uint64_t>(left_, serving_->exchange().Room());
+  block_.resize_and_overwrite(space, [&](char* into, std::size_t size) {
+    progress = transport_.Read({into, size});
+    return progress.bytes;
+  });
+  if (progress.state == Transport::State::kBlocked ||
+      (progress.bytes < space && transport_.tells_emptiness())) {
+    readable_ = false;
+  }
+  left_ -= progress.bytes;
+  serving_->OfferBlock(block_, thread_.now());
+  if (left_ == 0) {
+    body_ = Body::kDone;
+    serving_->BodyEnded();
   }
   return progress.state;
 }
@@ -415,6 +453,7 @@ Http1::Next Http1::ConsumeBody() {
     return end_ - begin_ < IoThread::kInputBuffer ? Next::kMore : Next::kNone;
   }
   ServerExchange& exchange = serving_->exchange();
+  if (begin_ == end_ && exchange.Room() == 0) return Next::kNone;
   while (begin_ != end_ && body_ != Body::kDone) {
     const std::size_t room = exchange.Room();
     if (room == 0) return Next::kNone;
@@ -592,6 +631,7 @@ void Http1::FormatHead(const AnswerHead& head) {
 void Http1::FinishExchange() {
   serving_->Report(sent_status_, true);
   serving_.reset();
+  block_ = {};
   if (phase_ == Phase::kUpgraded || !keep_alive_ || service_->draining) return Linger();
   if (body_ == Body::kDone) {
     Enter(Phase::kIdle, limits().idle_timeout);

@@ -446,6 +446,7 @@ int Http2::OnData(std::int32_t id, std::string_view bytes) {
   if (!stream || !stream->serving) return 0;
   stream->owed += bytes.size();
   stream->serving->Offer(bytes, thread_.now());
+  stream->serving->exchange().Deliver();
   if (stream->serving->BodyOverflows()) Advance(*stream);
   GiveWindow(*stream);
   return 0;

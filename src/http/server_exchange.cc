@@ -242,6 +242,26 @@ void ServerExchange::Offer(std::string_view bytes) {
   bytes_in_ += bytes.size();
   if (input_error_) return;
   input_.append(bytes);
+  undelivered_ = true;
+}
+
+void ServerExchange::OfferBlock(std::string& block) {
+  const std::lock_guard lock(mutex_);
+  bytes_in_ += block.size();
+  undelivered_ |= !block.empty();
+  if (input_error_) {
+    block.clear();
+  } else if (input_.empty()) {
+    input_.swap(block);
+  } else {
+    input_.append(block);
+    block.clear();
+  }
+}
+
+void ServerExchange::Deliver() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(undelivered_, false)) return;
   if (waits_since_) waits_since_ = std::chrono::steady_clock::now();
   readable_.notify_one();
 }

@@ -57,7 +57,11 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void WantContinue() { continue_ = Continue::kWanted; }
 
   std::size_t Room(std::size_t wanted = 1);
+  // Deliver wakes the handler for what was offered: once for many pieces.
   void Offer(std::string_view bytes);
+  void Deliver();
+  // The same for a whole block, which is taken if nothing waits before it; `block` ends up empty.
+  void OfferBlock(std::string& block);
   void EndInput();
   void BreakInput(Status status);
   // The handler waits for bytes of the body since that time.
@@ -119,6 +123,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   bool woken_ = false;  // wake_ was called and PickUp was not
   std::string input_;
   bool input_paused_ = false;
+  bool undelivered_ = false;
   bool input_ended_ = false;
   std::optional<Status> input_error_;
   std::optional<std::chrono::steady_clock::time_point> waits_since_;

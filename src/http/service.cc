@@ -108,6 +108,11 @@ void Serving::Offer(std::string_view bytes, std::chrono::steady_clock::time_poin
   exchange_->Offer(bytes);
 }
 
+void Serving::OfferBlock(std::string& block, std::chrono::steady_clock::time_point now) {
+  if (!block.empty()) offered_ = now;
+  exchange_->OfferBlock(block);
+}
+
 void Serving::BodyEnded() {
   exchange_->EndInput();
   if (const Handler* handler = std::exchange(inline_, nullptr)) exchange_->Run(*handler);

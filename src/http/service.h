@@ -51,6 +51,7 @@ class Serving {
   void Refuse(const Status& status);
   // A piece of the body; the handler gets it.
   void Offer(std::string_view bytes, std::chrono::steady_clock::time_point now);
+  void OfferBlock(std::string& block, std::chrono::steady_clock::time_point now);
   void BodyEnded();
   // To be asked at every tick until the body has ended: it does not come, or too slowly.
   bool BodyIsLate(std::chrono::steady_clock::time_point now);
