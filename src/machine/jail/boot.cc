@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
-#include <linux/securebits.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -283,10 +282,6 @@ class Child {
       if (held < 0) break;
       if (held == 1) Do("shrink the bounding set", ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0));
     }
-    Do("lock the securebits", ::prctl(PR_SET_SECUREBITS,
-                                      SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
-                                          SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
-                                      0, 0, 0));
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2] = {};
     for (const int capability : kCapabilities) {

@@ -111,8 +111,8 @@ Result<Loop> AttachLoop(const std::string& file) {
     loop_config config{};
     config.fd = static_cast<__u32>(backing.get());
     config.block_size = kBlockBytes;
-    // Direct: the guest's pages are in memory once, and not again as the file's.
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO;
+    // Not direct: that makes whoever mounts a fresh copy wait until it has reached the disk.
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
     if (::ioctl(loop.fd.get(), LOOP_CONFIGURE, &config) == 0) return loop;
     // Somebody else got this one in the meantime.
     if (errno != EBUSY || attempt == 200) return os::SyscallError("attach " + loop.device);

@@ -240,6 +240,11 @@ void AllowSockets(Rules& rules) {
                    "libc asks for the machine's addresses",
                    {Is(0, AF_NETLINK), Is(2, NETLINK_ROUTE)},
                    0});
+  // EPERM is taken for a fault by PAM, and su and login fail.
+  rules.push_back({"socket",
+                   "said to be missing, so that callers do without",
+                   {Is(0, AF_NETLINK), Is(2, NETLINK_AUDIT)},
+                   EPROTONOSUPPORT});
   Allow(rules, "sockets",
         {"bind", "listen", "accept", "accept4", "connect", "shutdown", "getsockname", "getpeername",
          "getsockopt", "setsockopt", "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg",

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/jail/helper_protocol.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "errors/egress.h"
+#include "errors/machine.h"
+
+namespace caisson::machine::jail {
+namespace {
+
+MachineSpec Spec() {
+  return {.id = "a-1",
+          .host_name = "host",
+          .image = std::string(64, 'a'),
+          .cpus = 1.5,
+          .memory_bytes = 1ull << 30,
+          .disk_bytes = 1ull << 31,
+          .pids = 99,
+          .network = *egress::Policy::Parse({"192.0.2.1:443", "198.51.100.0/24"})};
+}
+
+TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
+  const std::vector<Request> requests = {
+      {.operation = Operation::kCapabilities},
+      {.operation = Operation::kCreate, .spec = Spec()},
+      {.operation = Operation::kDestroy, .id = "a"},
+      {.operation = Operation::kPause, .id = "a", .level = Level::kDisk},
+      {.operation = Operation::kResume, .id = "a"},
+      {.operation = Operation::kFork, .id = "a", .spec = Spec()},
+      {.operation = Operation::kTakeSnapshot, .id = "a", .snapshot = "s"},
+      {.operation = Operation::kRestore, .snapshot = "s", .spec = Spec()},
+      {.operation = Operation::kRemoveSnapshot, .snapshot = "s"},
+      {.operation = Operation::kListSnapshots},
+      {.operation = Operation::kResize, .id = "a", .disk_bytes = 1ull << 40},
+      {.operation = Operation::kSetNetwork, .id = "a", .network = egress::Policy::PublicOnly()},
+      {.operation = Operation::kReadStats, .id = "a"},
+      {.operation = Operation::kList},
+      {.operation = Operation::kConnect, .id = "a"},
+  };
+  for (const Request& request : requests) {
+    const auto text = Encode(request);
+    ASSERT_TRUE(text);
+    const auto back = DecodeRequest(*text);
+    ASSERT_TRUE(back) << *text << ": " << back.error().message;
+    EXPECT_EQ(back->operation, request.operation);
+    EXPECT_EQ(back->id, request.id);
+    EXPECT_EQ(back->snapshot, request.snapshot);
+    EXPECT_EQ(back->level, request.level);
+    EXPECT_EQ(back->disk_bytes, request.disk_bytes);
+    EXPECT_EQ(back->network.has_value(), request.network.has_value());
+    ASSERT_EQ(back->spec.has_value(), request.spec.has_value());
+    if (request.spec) {
+      EXPECT_EQ(back->spec->image, request.spec->image);
+      EXPECT_EQ(back->spec->cpus, request.spec->cpus);
+      EXPECT_EQ(back->spec->network, request.spec->network);
+    }
+    EXPECT_EQ(*Encode(*back), *text);
+  }
+}
+
+TEST(HelperProtocol, RefusesWhatIsNoRequest) {
+  for (const char* text :
+       {"", "{}", "[]", "null", "\"create\"", "{\"operation\":\"explode\"}", "{\"operation\":1}",
+        "{\"operation\":\"destroy\"}", "{\"operation\":\"destroy\",\"id\":1}",
+        "{\"operation\":\"destroy\",\"id\":\"a\",\"more\":1}",
+        "{\"operation\":\"destroy\",\"id\":\"a\",\"id\":\"b\"}",
+        "{\"operation\":\"list\",\"id\":\"a\"}",
+        "{\"operation\":\"pause\",\"id\":\"a\",\"level\":\"deep\"}",
+        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":-1}",
+        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":1.5}",
+        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":99999999999999999999}"}) {
+    const auto request = DecodeRequest(text);
+    ASSERT_FALSE(request) << text;
+    EXPECT_EQ(request.error().code, errors::kMachineProtocol) << text;
+  }
+}
+
+TEST(HelperProtocol, RefusesIdsThatCouldBePaths) {
+  for (const char* id : {"", "..", "../x", "a/b", "A", "a b", "a\\u0000b"}) {
+    const auto request =
+        DecodeRequest(std::string("{\"operation\":\"destroy\",\"id\":\"") + id + "\"}");
+    ASSERT_FALSE(request) << id;
+    EXPECT_EQ(request.error().code, errors::kMachineInvalid) << id;
+  }
+}
+
+TEST(HelperProtocol, RefusesPoliciesThatItCannotEnforce) {
+  auto text = *Encode({.operation = Operation::kSetNetwork,
+                       .id = "a",
+                       .network = *egress::Policy::Parse({"192.0.2.1"})});
+  text.replace(text.find("192.0.2.1"), 9, "host.test");
+  const auto request = DecodeRequest(text);
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().code, errors::kEgressHostNamesUnsupported);
+}
+
+TEST(HelperProtocol, FailuresComeOutAsTheyWentIn) {
+  const auto text = EncodeFailure(
+      {.code = errors::kMachineFull, .message = "no \"room\" \xff", .details = "line\n"});
+  ASSERT_TRUE(text);
+  const auto reply = DecodeReply(*text);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errors::kMachineFull);
+  EXPECT_EQ(reply.error().message, "no \"room\" \xef\xbf\xbd");
+  EXPECT_EQ(reply.error().details, "line\n");
+}
+
+TEST(HelperProtocol, RefusesRepliesOfAnotherForm) {
+  for (const char* text : {"", "{}", "[1]", "{\"code\":\"machine.full\"}"}) {
+    const auto reply = DecodeReply(text);
+    ASSERT_FALSE(reply) << text;
+    EXPECT_EQ(reply.error().code, errors::kMachineProtocol);
+  }
+  EXPECT_FALSE(MachineFromJson(json::Object{{"id", "a"}}));
+  EXPECT_FALSE(StatsFromJson(json::Value()));
+  EXPECT_FALSE(CapabilitiesFromJson(json::Value("x")));
+}
+
+TEST(HelperProtocol, RepliesComeOutAsTheyWentIn) {
+  const Machine machine{
+      .id = "a", .state = State::kPausedOnDisk, .ip = "10.0.0.1", .image = "b", .disk_bytes = 7};
+  const auto back = MachineFromJson(ToJson(machine));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->state, machine.state);
+  EXPECT_EQ(back->ip, machine.ip);
+  const Capabilities capabilities{.driver = "jail",
+                                  .isolation = "x",
+                                  .pause = Level::kDisk,
+                                  .snapshot = Extent::kFilesystem,
+                                  .fork = Extent::kFull,
+                                  .resize_disk = true};
+  EXPECT_EQ(CapabilitiesFromJson(ToJson(capabilities)).value_or(Capabilities{}), capabilities);
+}
+
+class Frames : public testing::Test {
+ protected:
+  void SetUp() override {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ours_.Reset(ends[0]);
+    theirs_.Reset(ends[1]);
+  }
+  os::UniqueFd ours_, theirs_;
+};
+
+TEST_F(Frames, CarryTextOfAnySizeAndADescriptor) {
+  const std::string large(3u << 20, 'x');
+  std::thread sender([&] {
+    EXPECT_TRUE(SendFrame(ours_.get(), "first", ours_.get()));
+    EXPECT_TRUE(SendFrame(ours_.get(), large));
+    EXPECT_TRUE(SendFrame(ours_.get(), ""));
+    ours_.Reset();
+  });
+  auto first = ReceiveFrame(theirs_.get(), 100);
+  ASSERT_TRUE(first && *first);
+  EXPECT_EQ((*first)->text, "first");
+  ASSERT_TRUE((*first)->fd.valid());
+  EXPECT_NE(::fcntl((*first)->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
+  (*first)->fd.Reset();
+  const auto second = ReceiveFrame(theirs_.get(), kMaxReplyBytes);
+  ASSERT_TRUE(second && *second);
+  EXPECT_EQ((*second)->text, large);
+  EXPECT_FALSE((*second)->fd.valid());
+  const auto third = ReceiveFrame(theirs_.get(), 100);
+  ASSERT_TRUE(third && *third);
+  EXPECT_EQ((*third)->text, "");
+  const auto end = ReceiveFrame(theirs_.get(), 100);
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(*end);
+  sender.join();
+}
+
+TEST_F(Frames, RefuseWhatIsTooLargeOrCutOff) {
+  ASSERT_EQ(::write(ours_.get(), "\xff\xff\xff\xff", 4), 4);
+  EXPECT_FALSE(ReceiveFrame(theirs_.get(), kMaxRequestBytes));
+  ASSERT_EQ(::write(ours_.get(), "\x05\0\0\0ab", 6), 6);
+  ours_.Reset();
+  EXPECT_FALSE(ReceiveFrame(theirs_.get(), kMaxRequestBytes));
+}
+
+}  // namespace
+}  // namespace caisson::machine::jail
