@@ -20,8 +20,8 @@ def tracked(*patterns: str) -> list[str]:
 def tidy(name: str) -> tuple[str, subprocess.CompletedProcess]:
     command = ["clang-tidy-19", "--quiet", "-p", "build/fuzz", name]
     # In what the macros of a test become, the analyzer takes four times as long as all else, and finds nothing. A
-    # test may build a text as it reads best.
-    if name.endswith("_test.cc"):
+    # test or a bench may build a text as it reads best.
+    if name.endswith(("_test.cc", "_bench.cc")):
         command.append("--checks=-clang-analyzer-*,-performance-inefficient-*,-bugprone-suspicious-missing-comma")
     return name, subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 

@@ -224,6 +224,7 @@ Result<Descriptors> OpenDescriptors(const SpawnOptions& options) {
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -299,7 +300,7 @@ Result<Jailed> StartOn(const Rung& rung, const SpawnOptions& options, bool& name
 }
 
 // The first mandatory namespace that cannot be had, as the reason for a refusal.
-std::unexpected<Status> Refuse(const WallSet& leave_out, Status last) {
+std::unexpected<Status> Refuse(const WallSet& leave_out, const Status& last) {
   if (last.code == errors::kOsOpenFiles) return std::unexpected(std::move(last));
   for (const Namespace& ns : kNamespaces) {
     if (!InfoOf(ns.wall).mandatory || leave_out.Has(ns.wall)) continue;

@@ -13,8 +13,6 @@
 
 namespace {
 
-using caisson::json::Value;
-
 std::string MakeDocument(int records) {
   std::string text = "[";
   for (int i = 0; i < records; ++i) {
