@@ -39,6 +39,7 @@ started and that are no daemons are waited for, as Python does, before `end`.
 
 import gc
 import io
+import marshal
 import sys
 from _json import make_scanner
 from _thread import RLock
@@ -142,6 +143,15 @@ def parse_json(text):
     return value
 
 
+def load(inputs):
+    """The value of these bytes of marshal. While it grows there is no garbage, and looking for some doubles the time."""
+    gc.disable()
+    try:
+        return marshal.loads(inputs)
+    finally:
+        gc.enable()
+
+
 class Job:
     """One run. `options` are the serializer's (geometry, surrogates, max_depth, …)."""
 
@@ -157,14 +167,10 @@ class Job:
         self.options = serializer.Options(**(options or {}))
 
     @classmethod
-    def from_json(cls, source, inputs, options="{}"):
-        """`inputs`: {"user","documents","artifacts","sources","tables"} as JSON text; `source` str or bytes."""
-        # While it grows there is no garbage, and looking for some doubles the time.
-        gc.disable()
-        try:
-            return cls(source, options=parse_json(options), **parse_json(inputs))
-        finally:
-            gc.enable()
+    def read(cls, source, inputs, options=b"{}"):
+        """`inputs`: {"user","documents","artifacts","sources","tables"} in the format of marshal, which is read
+        several times as fast as JSON; `options`: JSON; `source`: str or bytes."""
+        return cls(source, options=parse_json(options), **load(inputs))
 
 
 # --- Tables ---------------------------------------------------------------------------------------

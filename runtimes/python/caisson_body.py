@@ -9,7 +9,6 @@ goes the result as one final `done`; or an `error` in the form of caisson_block,
 Lines and frames are those of the author's source alone.
 """
 
-import gc
 import json
 import sys
 import traceback
@@ -107,16 +106,7 @@ def guarded(source, inputs, channel, load):
         return {"fault": "exited", "exit_code": code} | describe(error)
 
 
-def load_json(inputs):
-    """While the value grows there is no garbage, and looking for some doubles the time."""
-    gc.disable()
-    try:
-        return json.loads(inputs)
-    finally:
-        gc.enable()
-
-
-def run(source, inputs, channel, load=load_json):
+def run(source, inputs, channel, load):
     """`load` makes the value of `inputs`."""
     error = guarded(source, inputs, channel, load)
     for stream in (sys.stdout, sys.stderr):

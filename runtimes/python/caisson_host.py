@@ -11,8 +11,6 @@ four u64, little-endian, then the three texts; inputs in the format of marshal);
 how the script ended: what a harness sends as `error`, or {"fault": "none"}.
 """
 
-import gc
-import marshal
 import os
 import random
 import struct
@@ -62,24 +60,14 @@ def reseed(entropy=os.urandom, seed=random.seed):
         generator.seed(words)
 
 
-def load(inputs):
-    """The value of these bytes. While it grows there is no garbage, and looking for some doubles the time."""
-    gc.disable()
-    try:
-        return marshal.loads(inputs)
-    finally:
-        gc.enable()
-
-
 def run(entry, source, inputs, options, channel):
     import caisson_block
     import caisson_body
 
     if entry == BLOCK:
-        job = caisson_block.Job(source, options=caisson_block.parse_json(options), **load(inputs))
-        caisson_block.run(job, channel)
+        caisson_block.run(caisson_block.Job.read(source, inputs, options), channel)
     else:
-        caisson_body.run(source, inputs, channel, load)
+        caisson_body.run(source, inputs, channel, caisson_block.load)
 
 
 def main():

@@ -112,12 +112,12 @@ def guard(policy):
 
 
 def run(job, channel):
+    import caisson_block
+
     entry, source, inputs, options = job
     if entry == BLOCK:
-        import caisson_block
-
         try:
-            read = caisson_block.Job.from_json(source, inputs, options)
+            read = caisson_block.Job.read(source, inputs, options)
         except MemoryError:
             channel.send("error", TOO_LARGE)
             channel.send("end", b"{}")
@@ -126,4 +126,4 @@ def run(job, channel):
     else:
         import caisson_body
 
-        caisson_body.run(source, inputs, channel)
+        caisson_body.run(source, inputs, channel, caisson_block.load)

@@ -22,6 +22,7 @@ import gc  # noqa: E402
 import importlib  # noqa: E402
 import importlib.metadata  # noqa: E402
 import json  # noqa: E402
+import marshal  # noqa: E402
 import os  # noqa: E402
 import select  # noqa: E402
 import threading  # noqa: E402, F401 (scripts find it imported)
@@ -32,7 +33,7 @@ import caisson_body  # noqa: E402, F401
 from caisson_run import BLOCK, Channel, clean_environment, guard, read_job, ready_streams, reseed, run  # noqa: E402
 
 REHEARSAL = b"debug({'n': len(documents)})\ndone([d for d in documents])\n"
-NO_INPUTS = b'{"user":{},"documents":[{"a":1}],"artifacts":[],"sources":[],"tables":{}}'
+NO_INPUTS = marshal.dumps({"user": {}, "documents": [{"a": 1}], "artifacts": [], "sources": [], "tables": {}}, 3)
 
 # Work of the usual kind, done once before any fork, so that what libraries load and set up at their
 # first use is there already. A failure here is none of the library's.

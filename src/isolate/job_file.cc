@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "json/marshal.h"
 #include "os/syscall_error.h"
 
 namespace caisson::isolate {
@@ -38,11 +39,12 @@ Result<void> WriteAll(int fd, std::string_view bytes) {
 Result<os::UniqueFd> MakeJobFile(std::string_view before, const ScriptJob& job) {
   os::UniqueFd file(::memfd_create("caisson-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return os::SyscallError("memfd_create");
-  const JobHeader header{static_cast<std::uint64_t>(job.entry), job.source.size(),
-                         job.inputs.size(), job.options.size()};
+  CAISSON_ASSIGN(const std::string inputs, json::ToMarshal(job.inputs));
+  const JobHeader header{static_cast<std::uint64_t>(job.entry), job.source.size(), inputs.size(),
+                         job.options.size()};
   CAISSON_TRY(WriteAll(file.get(), before));
   CAISSON_TRY(WriteAll(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}));
-  for (const std::string* part : {&job.source, &job.inputs, &job.options}) {
+  for (const std::string* part : {&job.source, &inputs, &job.options}) {
     CAISSON_TRY(WriteAll(file.get(), *part));
   }
   // The guest must not use it as memory that nobody counts.

@@ -12,7 +12,8 @@
 namespace caisson::isolate {
 
 // A file of memory that nobody can change: `before`, then entry and the sizes of source, inputs and
-// options as u64, little-endian, then these. Fails with os.syscall.
+// options as u64, little-endian, then these, with the inputs in the format of marshal. Fails with
+// os.syscall, or as json::ToMarshal does.
 Result<os::UniqueFd> MakeJobFile(std::string_view before, const ScriptJob& job);
 
 // The most that RLIMIT_DATA leaves to the guest: a little below the cgroup's limit, so that the

@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import marshal
 import math
 import os
 import pathlib
@@ -66,9 +67,9 @@ class Names(unittest.TestCase):
 
 
 class Job(unittest.TestCase):
-    def test_from_json(self):
-        channel_inputs = '{"documents": [{"n": 1.50, "big": 12345678901234567890}], "user": {}, "artifacts": [], "sources": [], "tables": {}}'
-        job = block.Job.from_json(b"done(documents)", channel_inputs.encode(), b'{"geometry": "wkt"}')
+    def test_is_read_from_bytes(self):
+        inputs = {"documents": [{"n": 1.5, "big": 12345678901234567890}], "user": {}, "artifacts": [], "sources": [], "tables": {}}
+        job = block.Job.read(b"done(documents)", marshal.dumps(inputs, 3), b'{"geometry": "wkt"}')
         self.assertEqual(job.documents, [{"n": 1.5, "big": 12345678901234567890}])
         self.assertEqual(job.options.geometry, "wkt")
 
