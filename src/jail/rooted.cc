@@ -185,7 +185,7 @@ void DropPrivileges(const ChildPlan& plan, bool change_user) {
   if (!plan.leave_out.Has(Wall::kUtsNamespace) && ::sethostname("caisson", 7) != 0) {
     Give(plan, Wall::kUtsNamespace, "set the host name");
   }
-  // Copies of huge pages would make every call dear.
+  // What a call adds of its own is little. Who forks many makes huge pages of what they share.
   ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   LowerLimits(plan);
   DropPrivileges(plan, go == kChangeUser);

@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from process_tree import adopt_orphans, descendants, private_bytes  # noqa: E402
+from process_tree import adopt_orphans, descendants, leave_mounts_of_others, private_bytes  # noqa: E402
 from service import FIRST_RUN, PREPARED, Host, Run  # noqa: E402
 
 RUNTIME, SECONDS = sys.argv[2], float(sys.argv[3])
@@ -176,6 +176,7 @@ def judge(looks: list[Look]) -> list[str]:
 
 def main() -> int:
     adopt_orphans()
+    leave_mounts_of_others()
     with tempfile.TemporaryDirectory(prefix="caisson-soak-") as folder:
         host = Host("--runtime", RUNTIME, *OPTIONS, cwd=folder)
         code = host.refusal()
