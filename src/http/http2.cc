@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLingerTime{1'000};
 constexpr std::chrono::milliseconds kDrainLingerTime{200};
+constexpr std::size_t kMostDiscarded = 64 << 20;  // of a body that nobody wants
+constexpr std::chrono::milliseconds kDiscardTime{2'000};
 constexpr std::size_t kMostLingered = 4 << 20;  // bytes that are dropped before the close
 constexpr std::size_t kOutputBlock = 64 << 10;
 constexpr int kFillsAtOnce = 16;            // then it is the turn of other connections
@@ -53,7 +55,9 @@ struct Stream {
   bool end_sent = false;
   bool broken = false;
   bool done = false;
-  bool closed = false;  // nghttp2 has forgotten it
+  bool closed = false;    // nghttp2 has forgotten it
+  bool discards = false;  // its answer is out, while its body still comes
+  std::size_t discarded = 0;
 };
 
 struct SessionDeleter {
@@ -445,10 +449,12 @@ int Http2::OnData(std::int32_t id, std::string_view bytes) {
   Stream* stream = Find(id);
   if (!stream || !stream->serving) return 0;
   stream->owed += bytes.size();
+  if (stream->discards) stream->discarded += bytes.size();
   stream->serving->Offer(bytes, thread_.now());
   stream->serving->exchange().Deliver();
   if (stream->serving->BodyOverflows()) Advance(*stream);
   GiveWindow(*stream);
+  EndQuietly(*stream);
   return 0;
 }
 
@@ -569,10 +575,15 @@ int Http2::OnFrameSent(const nghttp2_frame& frame) {
 
 // The answer is out: what is left of the body is not wanted (RFC 9113 section 8.1).
 void Http2::EndQuietly(Stream& stream) {
-  if (stream.end_sent && stream.done && !stream.body_ended) {
-    stream.body_ended = true;
-    Reset(stream, NGHTTP2_NO_ERROR);
-  }
+  const bool is_over = stream.end_sent && stream.done && !stream.body_ended && !stream.closed;
+  if (!is_over) return;
+  // Some clients (curl 7.88) lose the answer when the reset comes before they have looked for it.
+  stream.discards = true;
+  stream.serving->exchange().EndReading();
+  GiveWindow(stream);
+  const bool is_enough =
+      stream.discarded > kMostDiscarded || thread_.now() - stream.since > kDiscardTime;
+  if (is_enough) Reset(stream, NGHTTP2_NO_ERROR);
 }
 
 void Http2::Reset(Stream& stream, std::uint32_t error) {
@@ -613,6 +624,7 @@ void Http2::TickStream(Stream& stream, Clock::time_point now) {
     if (now - stream.since > limits().header_timeout) Reset(stream, NGHTTP2_CANCEL);
     return;
   }
+  if (stream.discards) return EndQuietly(stream);
   if (!stream.body_ended && stream.serving->BodyIsLate(now)) {
     stream.serving->BreakBody(
         {errors::kHttpTimedOut, "the body of the request did not come in time"});

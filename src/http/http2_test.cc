@@ -329,15 +329,22 @@ TEST(Http2, an_answer_that_its_handler_does_not_end_is_reset) {
   EXPECT_EQ(client.Get(3).body, "small\n");
 }
 
-TEST(Http2, stops_a_body_that_nobody_wants) {
+TEST(Http2, takes_a_body_that_nobody_wants_for_a_while_only) {
   TestServer test;
   Client2 client(test.port());
   client.Request(1, "POST", "/absent", false);
-  const Answer2& answer = client.Get(1);
-  EXPECT_EQ(answer.status(), "404");
-  while (!client.answers[1].reset && client.Step()) {
+  client.Request(3, "POST", "/absent", false);
+  for (const std::uint32_t id : {1u, 3u}) EXPECT_EQ(client.Get(id).status(), "404");
+  client.Data(1, std::string(200'000, 'x'), false);
+  while (client.window[1] == 0 && client.Step()) {
   }
-  EXPECT_EQ(client.answers[1].reset, std::uint32_t{NGHTTP2_NO_ERROR});
+  EXPECT_GT(client.window[1], 0u);
+  client.Data(1, "x", true);
+  while (!client.answers[3].reset && client.Step()) {
+  }
+  EXPECT_FALSE(client.answers[1].reset);
+  EXPECT_EQ(client.answers[3].reset, std::uint32_t{NGHTTP2_NO_ERROR});
+  EXPECT_TRUE(Eventually([&] { return test.server->counts().exchanges == 0; }));
 }
 
 TEST(Http2, refuses_malformed_requests) {

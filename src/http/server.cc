@@ -32,6 +32,7 @@ constexpr std::chrono::milliseconds kSlowestTick{500};
 constexpr std::chrono::milliseconds kFastestTick{5};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptBatch = 64;
+constexpr unsigned kMostUnsent = 512 << 10;  // bytes of a connection that wait in the kernel
 
 std::chrono::milliseconds TickOf(const Limits& limits) {
   const auto shortest = std::min(
@@ -145,6 +146,9 @@ void Acceptor::Take(os::UniqueFd socket, const sockaddr_storage& peer) {
   if (peer.ss_family != AF_UNIX) {
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    // Clients that take nothing shall not fill megabytes of the kernel's memory each.
+    const unsigned unsent = kMostUnsent;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
   }
   server_.Adopt(std::move(socket), std::move(ssl), PeerText(peer));
 }

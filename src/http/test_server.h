@@ -123,7 +123,9 @@ inline Router TestRoutes(Seen& seen) {
                 const bool sized = request.Query("sized") != nullptr;
                 CAISSON_TRY(exchange.Begin(
                     200, text, sized ? std::optional<std::uint64_t>(bytes) : std::nullopt));
-                CAISSON_TRY(WritePattern(exchange, bytes, NumberOf(request, "block", 64 << 10)));
+                CAISSON_TRY(WritePattern(
+                    exchange, bytes,
+                    std::clamp<std::size_t>(NumberOf(request, "block", 64 << 10), 1, 1 << 20)));
                 return exchange.Finish();
               })});
   router.Add("GET /drip", {true, counted([text, &seen](Exchange& exchange) -> Result<void> {
