@@ -173,6 +173,10 @@ class CommandLine {
     AddRuntimes();
     AddImages();
     AddBlock();
+    AddServiceCommands(&app_, [this](ServiceArguments chosen) {
+      service_ = std::move(chosen);
+      chosen_ = &service_;
+    });
     AddCompletions();
   }
 
@@ -606,11 +610,12 @@ class CommandLine {
   RuntimesArguments runtimes_;
   ImagesArguments images_;
   BlockArguments block_;
+  ServiceArguments service_;
   MachinedArguments machined_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
                DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
-               BlockArguments*, MachinedArguments*, CompletionsArguments*>
+               BlockArguments*, ServiceArguments*, MachinedArguments*, CompletionsArguments*>
       chosen_;
 };
 

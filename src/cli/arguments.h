@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "cli/block_arguments.h"
+#include "cli/service_arguments.h"
 #include "graph/run.h"
 #include "isolate/runtime.h"
 #include "workflow/diagnostic.h"
@@ -126,10 +127,10 @@ struct PrintArguments {
   std::string text;
 };
 
-using Arguments =
-    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
-                 GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
-                 ImagesArguments, BlockArguments, MachinedArguments, CompletionsArguments>;
+using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments,
+                               SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
+                               RuntimesArguments, ImagesArguments, BlockArguments,
+                               MachinedArguments, ServiceArguments, CompletionsArguments>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

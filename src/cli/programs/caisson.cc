@@ -11,6 +11,7 @@
 #include "cli/block.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/service.h"
 #include "errors/internal.h"
 
 namespace caisson::cli {
@@ -38,6 +39,7 @@ struct Dispatch {
   ExitCode operator()(const DoctorArguments& wish) { return Doctor(wish, console); }
   ExitCode operator()(const RuntimesArguments& wish) { return Runtimes(wish, console); }
   ExitCode operator()(const ImagesArguments& wish) { return Images(wish, console); }
+  ExitCode operator()(const ServiceArguments& wish) { return Service(wish, console); }
   ExitCode operator()(const BlockArguments& wish) { return Block(wish, console); }
   ExitCode operator()(const MachinedArguments& wish) { return Machined(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// caisson serve: the sandbox API on this host. As root it starts the helper that handles machines
+// and then gives root up for good; the process that speaks HTTP is never root.
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "api/serve.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/service.h"
+#include "cli/service_user.h"
+#include "errors/cli.h"
+#include "errors/machine.h"
+#include "images/store.h"
+#include "machine/jail/driver.h"
+#include "os/syscall_error.h"
+
+namespace caisson::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHelperPatience = 30s;
+
+// What is where. The service's directory is its own; what the helper keeps is beside it, since the
+// owner of a directory can put anything in the place of what is in it.
+struct Places {
+  std::string base;
+  std::string service;
+  std::string machines;
+  std::string socket;
+  std::string network;
+  std::string images;
+};
+
+Places PlacesOf(const ServeArguments& arguments) {
+  const bool is_standard = !arguments.state;
+  Places places{.base = StateDirectory(arguments.state)};
+  places.service = places.base + "/service";
+  places.machines = places.base + "/machines";
+  places.socket = arguments.machined.value_or(places.base + "/machined.sock");
+  places.network = is_standard ? "/run/caisson/network" : places.base + "/network";
+  places.images = arguments.images.value_or(images::Store::DefaultDirectory());
+  return places;
+}
+
+Result<void> MakeRootDirectory(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    if (mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
+      return os::SyscallError("mkdir " + path.substr(0, slash));
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+bool Answers(const std::string& socket_path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.size() >= sizeof address.sun_path) return false;
+  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const os::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+// Ends with this process, however that ends; machines live on.
+Result<pid_t> StartHelper(const Places& places, const ServiceUser& user) {
+  std::vector<std::string> words{"caisson",  "machined",    "--state",   places.machines,
+                                 "--socket", places.socket, "--user",    std::to_string(user.uid),
+                                 "--images", places.images, "--network", places.network};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return os::SyscallError("fork");
+  if (pid == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    setpgid(0, 0);  // a Ctrl-C is for the service, which still needs it to drain
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);
+    execv("/proc/self/exe", argv.data());
+    _exit(127);
+  }
+  return pid;
+}
+
+Result<void> AwaitHelper(const Places& places, pid_t pid) {
+  const auto deadline = std::chrono::steady_clock::now() + kHelperPatience;
+  while (!Answers(places.socket)) {
+    if (waitpid(pid, nullptr, WNOHANG) == pid) {
+      return Fail(
+          errors::kMachineUnavailable,
+          "the helper for machines (caisson machined) has ended; its last words stand above");
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Fail(errors::kMachineUnavailable,
+                  "the helper for machines (caisson machined) does not answer on " + places.socket);
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+  return {};
+}
+
+// Shows the service the image store, which may lie in a home of root's, at a place that it can
+// reach: read-only, and for this process alone.
+Result<std::string> ShowImages(const Places& places) {
+  const std::string shown = places.base + "/images-shown";
+  CAISSON_TRY(MakeRootDirectory(places.images));
+  CAISSON_TRY(MakeRootDirectory(shown));
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
+      mount(places.images.c_str(), shown.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+      mount(nullptr, shown.c_str(), nullptr,
+            MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    return os::SyscallError("showing the images at " + shown);
+  }
+  return shown;
+}
+
+// All that needs root; afterwards there is none.
+Result<std::string> PrepareAsRoot(const ServeArguments& arguments, const Places& places) {
+  CAISSON_ASSIGN(const ServiceUser user, FindServiceUser(arguments.user));
+  CAISSON_TRY(MakeRootDirectory(places.base));
+  CAISSON_TRY(MakeServiceDirectory(places.service, user));
+  if (!arguments.machined && !Answers(places.socket)) {
+    CAISSON_ASSIGN(const pid_t pid, StartHelper(places, user));
+    CAISSON_TRY(AwaitHelper(places, pid));
+  }
+  CAISSON_ASSIGN(std::string images, ShowImages(places));
+  CAISSON_TRY(BecomeServiceUser(user));
+  return images;
+}
+
+Result<std::vector<http::Listener>> ListenersOf(const ServeArguments& arguments) {
+  std::vector<http::Listener> listeners{{.address = arguments.listen}};
+  const bool has_files = arguments.certificate && arguments.certificate_key;
+  if (arguments.tls_listen.has_value() != has_files) {
+    return Fail(errors::kCliUsage,
+                "--tls-listen, --certificate and --certificate-key belong together");
+  }
+  if (has_files) {
+    listeners.push_back({.address = *arguments.tls_listen,
+                         .tls = http::TlsFiles{.certificate = *arguments.certificate,
+                                               .key = *arguments.certificate_key}});
+  }
+  return listeners;
+}
+
+api::ServeOptions OptionsOf(const ServeArguments& arguments, const Places& places,
+                            std::vector<http::Listener> listeners) {
+  api::ServeOptions options{.version = CAISSON_VERSION,
+                            .state_directory = places.service,
+                            .listeners = std::move(listeners),
+                            .public_url = arguments.public_url.value_or(""),
+                            .ingress_domain = arguments.ingress_domain.value_or(""),
+                            .host = arguments.host,
+                            .region = arguments.region,
+                            .images_directory = places.images,
+                            .default_rootfs = arguments.rootfs,
+                            .capacity = api::DefaultCapacity(),
+                            .handler_threads = arguments.threads,
+                            .drain = arguments.drain};
+  constexpr std::uint64_t kMib = 1 << 20;
+  auto set = [](const std::optional<std::uint64_t>& value, std::uint64_t unit, std::int64_t& into) {
+    if (value) into = static_cast<std::int64_t>(*value / unit);
+  };
+  set(arguments.max_sandboxes, 1, options.capacity.sandboxes);
+  set(arguments.max_memory, kMib, options.capacity.memory_mib);
+  set(arguments.max_disk, kMib, options.capacity.disk_mib);
+  return options;
+}
+
+void Tell(const api::Ready& ready, Console& console) {
+  json::Object out{{"url", ready.url}};
+  if (!ready.first_key.empty()) {
+    console.Info("the first key, of tenant default and an administrator, is shown this once");
+    out.Set("tenant", ready.tenant);
+    out.Set("key", ready.first_key);
+  }
+  static_cast<void>(PrintJson(std::move(out), console));
+}
+
+Result<void> Run(const ServeArguments& arguments, Console& console, const std::stop_token& stop) {
+  Places places = PlacesOf(arguments);
+  CAISSON_ASSIGN(auto listeners, ListenersOf(arguments));
+  if (geteuid() == 0) {
+    CAISSON_ASSIGN(places.images, PrepareAsRoot(arguments, places));
+  } else if (!arguments.machined) {
+    return Fail(errors::kMachineUnavailable,
+                "machines need root: run this with sudo, or name the socket of a helper that root "
+                "runs (caisson machined) with --machined");
+  } else {
+    CAISSON_TRY(MakeServiceDirectory(places.service, {.uid = geteuid(), .gid = getegid()}));
+  }
+  CAISSON_ASSIGN(const auto driver, machine::jail::JailDriver::Open({.socket = places.socket}));
+  api::Log log(STDERR_FILENO);
+  return api::Serve(
+      OptionsOf(arguments, places, std::move(listeners)), *driver, log,
+      [&](const api::Ready& ready) { Tell(ready, console); }, stop);
+}
+
+}  // namespace
+
+ExitCode ServeApi(const ServeArguments& arguments, Console& console) {
+  const Interrupt interrupt(console);
+  auto served = Run(arguments, console, interrupt.token());
+  return served ? ExitCode::kOk : console.Complain(served.error());
+}
+
+}  // namespace caisson::cli
