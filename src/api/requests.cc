@@ -47,8 +47,10 @@ Result<agent::Command> ReadCommand(const Fields& fields, const store::Sandbox& s
   if (cwd && !cwd->empty() && (cwd->front() != '/' || HasNul(*cwd))) {
     return control::FailAt("cwd", errors::kApiField, "$.cwd must be an absolute path");
   }
-  command.cwd = cwd && !cwd->empty() ? *std::move(cwd) : "/root";
+  const std::string home = sandbox.directory.empty() ? "/root" : sandbox.directory;
+  command.cwd = cwd && !cwd->empty() ? *std::move(cwd) : home;
   command.env = LoginEnvironment(sandbox);
+  for (const auto& [name, value] : sandbox.environment) command.env[name] = value;
   for (const auto& [name, value] : sandbox.envs) command.env[name] = value;
   if (env) {
     CAISSON_TRY(control::CheckOverrides(*env, sandbox.envs));

@@ -2,11 +2,12 @@
 // caisson serve: the sandbox API on this host. As root it starts the helper that handles machines
 // and then gives root up for good; the process that speaks HTTP is never root.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,28 +73,48 @@ bool Answers(const std::string& socket_path) {
   return connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-// Ends with this process, however that ends; machines live on.
-Result<pid_t> StartHelper(const Places& places, const ServiceUser& user) {
+// The helper's process, which ends when `life` is closed: with this one, however that ends.
+// Machines live on.
+struct Helper {
+  pid_t pid = -1;
+  os::UniqueFd life;
+};
+
+// Stays root beside us and does nothing but wait: who has given root up cannot signal the helper,
+// and neither can the kernel on his behalf (PR_SET_PDEATHSIG).
+[[noreturn]] void WatchOver(char* const* argv, int life) {
+  setpgid(0, 0);  // a Ctrl-C is for the service, which needs the helper while it drains
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const pid_t helper = fork();
+  if (helper == 0) {
+    execv("/proc/self/exe", argv);
+    _exit(127);
+  }
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, helper, 0));
+  pollfd ends[2] = {{.fd = life, .events = POLLIN, .revents = 0},
+                    {.fd = pidfd, .events = POLLIN, .revents = 0}};
+  while (helper > 0 && pidfd >= 0 && poll(ends, 2, -1) < 0) continue;
+  if (helper > 0) kill(helper, SIGTERM);
+  _exit(waitpid(helper, nullptr, 0) == helper ? 0 : 1);
+}
+
+Result<Helper> StartHelper(const Places& places, const ServiceUser& user) {
   std::vector<std::string> words{"caisson",  "machined",    "--state",   places.machines,
                                  "--socket", places.socket, "--user",    std::to_string(user.uid),
                                  "--images", places.images, "--network", places.network};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const pid_t parent = getpid();
+  CAISSON_ASSIGN(os::FdPair life, os::MakePipe());
   const pid_t pid = fork();
   if (pid < 0) return os::SyscallError("fork");
   if (pid == 0) {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    setpgid(0, 0);  // a Ctrl-C is for the service, which still needs it to drain
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1);
-    execv("/proc/self/exe", argv.data());
-    _exit(127);
+    close(life.second.get());
+    WatchOver(argv.data(), life.first.get());
   }
-  return pid;
+  return Helper{.pid = pid, .life = std::move(life.second)};
 }
 
 Result<void> AwaitHelper(const Places& places, pid_t pid) {
@@ -129,17 +150,22 @@ Result<std::string> ShowImages(const Places& places) {
 }
 
 // All that needs root; afterwards there is none.
-Result<std::string> PrepareAsRoot(const ServeArguments& arguments, const Places& places) {
+struct Prepared {
+  std::string images;
+  Helper helper;
+};
+Result<Prepared> PrepareAsRoot(const ServeArguments& arguments, const Places& places) {
   CAISSON_ASSIGN(const ServiceUser user, FindServiceUser(arguments.user));
   CAISSON_TRY(MakeRootDirectory(places.base));
   CAISSON_TRY(MakeServiceDirectory(places.service, user));
+  Prepared prepared;
   if (!arguments.machined && !Answers(places.socket)) {
-    CAISSON_ASSIGN(const pid_t pid, StartHelper(places, user));
-    CAISSON_TRY(AwaitHelper(places, pid));
+    CAISSON_ASSIGN(prepared.helper, StartHelper(places, user));
+    CAISSON_TRY(AwaitHelper(places, prepared.helper.pid));
   }
-  CAISSON_ASSIGN(std::string images, ShowImages(places));
+  CAISSON_ASSIGN(prepared.images, ShowImages(places));
   CAISSON_TRY(BecomeServiceUser(user));
-  return images;
+  return prepared;
 }
 
 Result<std::vector<http::Listener>> ListenersOf(const ServeArguments& arguments) {
@@ -193,9 +219,11 @@ void Tell(const api::Ready& ready, Console& console) {
 
 Result<void> Run(const ServeArguments& arguments, Console& console, const std::stop_token& stop) {
   Places places = PlacesOf(arguments);
+  Prepared prepared;  // the helper lives as long as this
   CAISSON_ASSIGN(auto listeners, ListenersOf(arguments));
   if (geteuid() == 0) {
-    CAISSON_ASSIGN(places.images, PrepareAsRoot(arguments, places));
+    CAISSON_ASSIGN(prepared, PrepareAsRoot(arguments, places));
+    places.images = prepared.images;
   } else if (!arguments.machined) {
     return Fail(errors::kMachineUnavailable,
                 "machines need root: run this with sudo, or name the socket of a helper that root "

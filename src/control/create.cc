@@ -45,14 +45,22 @@ Result<std::int64_t> DiskOf(std::int64_t wanted, std::int64_t standard, std::int
                 fmt::format("{} is not between 64 and {} MiB", wanted, most));
 }
 
-Result<RootImage> FindRootfs(store::Rows& rows, const std::string& tenant, const std::string& name,
-                             const std::vector<RootImage>& catalogue) {
+// Fills what the row has of its root file system.
+Result<void> FindRootfs(store::Rows& rows, const std::vector<RootImage>& catalogue, Sandbox& row) {
+  const std::string& name = row.rootfs;
   for (const RootImage& image : catalogue) {
-    if (image.name == name) return image;
+    if (image.name != name) continue;
+    row.image = image.image;
+    return {};
   }
-  CAISSON_ASSIGN(const auto found, rows.FindTemplate(tenant, name));
+  CAISSON_ASSIGN(const auto found, rows.FindTemplate(row.tenant, name));
   if (found && found->state == store::TemplateState::kReady) {
-    return RootImage{.name = found->name, .description = {}, .image = found->image};
+    row.image = found->image;
+    row.environment = found->environment;
+    row.directory = found->directory;
+    if (row.disk_mib >= kTemplateDiskMib) return {};
+    return FailAt("disk_mib", errors::kControlBadDisk,
+                  fmt::format("a template needs {} MiB or more", kTemplateDiskMib));
   }
   return FailAt(
       "rootfs", errors::kControlUnknownRootfs,
@@ -128,16 +136,15 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
   CAISSON_ASSIGN(row.disk_mib,
                  DiskOf(request.disk_mib, shape->default_disk_mib, options_.max_disk_mib));
   CAISSON_ASSIGN(const auto catalogue, options_.catalogue());
+  row.tenant = caller.tenant;
   row.rootfs = request.rootfs.empty() ? options_.default_rootfs : request.rootfs;
   CAISSON_TRY(store_.Read([&](store::Rows& rows) -> Result<void> {
-    CAISSON_ASSIGN(const RootImage root, FindRootfs(rows, caller.tenant, row.rootfs, catalogue));
-    row.image = root.image;
+    CAISSON_TRY(FindRootfs(rows, catalogue, row));
     CAISSON_ASSIGN(plan.networks, FindNetworks(rows, caller.tenant, request.networks));
     return {};
   }));
   const Milliseconds now = Now();
   row.id = "sb-" + MakeUlid(now);
-  row.tenant = caller.tenant;
   row.name = request.name;
   row.state = SandboxState::kCreating;
   row.host = options_.host;
@@ -324,7 +331,12 @@ Result<Made> Sandboxes::Create(const Caller& caller, const CreateRequest& reques
     return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
   }
   CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
-                   return driver_.Create(SpecOf(plan.row, plan.policy, options_.pids));
+                   const auto spec = SpecOf(plan.row, plan.policy, options_.pids);
+                   if (!plan.row.image.starts_with(kSnapshotPrefix)) return driver_.Create(spec);
+                   const std::string_view snapshot(plan.row.image);
+                   return driver_.Restore(
+                       std::string(snapshot.substr(std::string_view(kSnapshotPrefix).size())),
+                       spec);
                  }));
   activity_.Touch(sandbox.id);
   return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};

@@ -17,6 +17,11 @@ struct Sandboxes::Plan {
   bool start_paused = false;
 };
 
+// Begins the image of a sandbox that is restored from a snapshot; the rest is the snapshot's id.
+inline constexpr const char* kSnapshotPrefix = "snapshot:";
+// Of the disk that a template is built on: sandboxes from it have no less.
+inline constexpr std::int64_t kTemplateDiskMib = 4096;
+
 // What the driver is told about a row.
 machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, std::uint64_t pids);
 

@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,20 @@ class Sandboxes {
   store::Store& store() { return store_; }
   Activity& activity() { return activity_; }
 
+  // As long as the result lives, a machine of this id belongs to somebody though no row says so.
+  class Reserved {
+   public:
+    Reserved(Sandboxes& sandboxes, std::string id);
+    Reserved(const Reserved&) = delete;
+    Reserved& operator=(const Reserved&) = delete;
+    ~Reserved();
+
+   private:
+    Sandboxes& sandboxes_;
+    std::string id_;
+  };
+  Reserved Reserve(const std::string& id) { return Reserved(*this, id); }
+
   // After start, before anything is served: takes over what lives, destroys what nobody owns, and
   // settles every row that was under way.
   Result<void> Adopt();
@@ -190,6 +205,7 @@ class Sandboxes {
   void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
   void TendOne(const Sandbox& row);
   void LookForTheLost();
+  bool IsReserved(const std::string& id);
   void CountAllTraffic();
   void Forget();
 
@@ -201,6 +217,9 @@ class Sandboxes {
   std::atomic<bool> draining_ = false;
   std::int64_t rounds_ = 0;
   std::atomic<Milliseconds> tended_at_;
+
+  std::mutex reserved_mutex_;
+  std::set<std::string> reserved_;
 
   std::mutex events_mutex_;
   std::condition_variable events_came_;

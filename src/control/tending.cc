@@ -178,12 +178,27 @@ void Sandboxes::LookForTheLost() {
     }
   }
   for (const auto& [id, machine] : orphans) {
+    if (IsReserved(id)) continue;
     const KeyedLocks::Held held(locks_, id);
     auto fresh = store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(id); });
     if (fresh && (!*fresh || IsTerminal((*fresh)->state))) {
       static_cast<void>(driver_.Destroy(id));
     }
   }
+}
+
+Sandboxes::Reserved::Reserved(Sandboxes& sandboxes, std::string id)
+    : sandboxes_(sandboxes), id_(std::move(id)) {
+  const std::lock_guard lock(sandboxes_.reserved_mutex_);
+  sandboxes_.reserved_.insert(id_);
+}
+Sandboxes::Reserved::~Reserved() {
+  const std::lock_guard lock(sandboxes_.reserved_mutex_);
+  sandboxes_.reserved_.erase(id_);
+}
+bool Sandboxes::IsReserved(const std::string& id) {
+  const std::lock_guard lock(reserved_mutex_);
+  return reserved_.contains(id);
 }
 
 void Sandboxes::CountAllTraffic() {

@@ -88,7 +88,9 @@ struct Sandbox {
   std::string created_by;  // id of the key
   std::string shape;
   std::string rootfs;  // as asked for
-  std::string image;   // id in the image store
+  std::string image;   // id in the image store, or a snapshot (control/plan.h)
+  std::map<std::string, std::string> environment;  // of its template
+  std::string directory;                           // that commands start in; empty: /root
   std::int64_t vcpus = 0;
   double cpus = 0;  // of a host's processor time
   std::int64_t memory_mib = 0;
@@ -153,7 +155,9 @@ struct Template {
   std::string base;
   std::string dockerfile;
   TemplateState state = TemplateState::kPending;
-  std::string image;  // id in the image store, once ready
+  std::string image;                               // what sandboxes are made from, once ready
+  std::map<std::string, std::string> environment;  // of all commands in them
+  std::string directory;                           // that they start in
   std::int64_t bytes = 0;
   std::int64_t attempt = 1;
   Milliseconds created_at = 0;

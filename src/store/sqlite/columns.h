@@ -69,6 +69,8 @@ struct Table<Sandbox> {
     visit("shape", row.shape);
     visit("rootfs", row.rootfs);
     visit("image", row.image);
+    visit("environment", row.environment);
+    visit("directory", row.directory);
     visit("vcpus", row.vcpus);
     visit("cpus", row.cpus);
     visit("memory_mib", row.memory_mib);
@@ -124,6 +126,8 @@ struct Table<Template> {
     visit("dockerfile", row.dockerfile);
     visit("state", row.state);
     visit("image", row.image);
+    visit("environment", row.environment);
+    visit("directory", row.directory);
     visit("bytes", row.bytes);
     visit("attempt", row.attempt);
     visit("created_at", row.created_at);

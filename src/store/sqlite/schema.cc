@@ -25,7 +25,8 @@ CREATE TABLE keys (
 CREATE TABLE sandboxes (
   id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
   state TEXT NOT NULL, host TEXT NOT NULL, created_by TEXT NOT NULL, shape TEXT NOT NULL,
-  rootfs TEXT NOT NULL, image TEXT NOT NULL, vcpus INTEGER NOT NULL, cpus REAL NOT NULL,
+  rootfs TEXT NOT NULL, image TEXT NOT NULL, environment TEXT NOT NULL,
+  directory TEXT NOT NULL, vcpus INTEGER NOT NULL, cpus REAL NOT NULL,
   memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL, ip TEXT NOT NULL, egress TEXT NOT NULL,
   envs TEXT NOT NULL, ssh_pubkeys TEXT NOT NULL, labels TEXT NOT NULL,
   ingress_enabled INTEGER NOT NULL, ingress_token_hash TEXT NOT NULL, auto_pause_seconds INTEGER,
@@ -55,7 +56,7 @@ CREATE INDEX memberships ON members (sandbox);
 CREATE TABLE templates (
   id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
   base TEXT NOT NULL, dockerfile TEXT NOT NULL, state TEXT NOT NULL, image TEXT NOT NULL,
-  bytes INTEGER NOT NULL, attempt INTEGER NOT NULL, created_at INTEGER NOT NULL, built_at INTEGER,
+  environment TEXT NOT NULL, directory TEXT NOT NULL, bytes INTEGER NOT NULL, attempt INTEGER NOT NULL, created_at INTEGER NOT NULL, built_at INTEGER,
   failure TEXT NOT NULL, UNIQUE (tenant, name)
 ) STRICT;
 CREATE TABLE template_lines (
