@@ -33,10 +33,11 @@ def gather(library):
     set_mmap_threshold(LARGEST_THRESHOLD)
 
 
-def use_huge_pages():
+def use_huge_pages(library):
     """Whoever writes to a huge page afterwards splits it, so this comes last. Where the kernel
     refuses, forks only take longer."""
     set_mmap_threshold(USUAL_THRESHOLD)
+    library.caisson_leave_room()
     libc.prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0)
     for begin, end in list(writable_ranges("self")):
         for at in range(-(-begin // HUGE_PAGE) * HUGE_PAGE, end - HUGE_PAGE + 1, HUGE_PAGE):

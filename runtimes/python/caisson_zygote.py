@@ -163,7 +163,7 @@ def serve(configuration, call_filter, ready, rehearsal):
             len(written) // 2,
         )
     )
-    caisson_memory.use_huge_pages()
+    caisson_memory.use_huge_pages(library)
     try:
         os.write(configuration["control"], ready)
     except OSError:  # whoever started us is gone

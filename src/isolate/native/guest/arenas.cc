@@ -42,6 +42,14 @@ extern "C" [[gnu::visibility("default")]] void* caisson_map(void*, size_t size) 
   return reinterpret_cast<void*>(arena);
 }
 
+// A call's limits count address space, so what it maps must not lie in room that is counted
+// already.
+extern "C" [[gnu::visibility("default")]] void caisson_leave_room() {
+  using namespace caisson::isolate::native;
+  if (next_arena < room_end) Kernel(__NR_munmap, next_arena, room_end - next_arena);
+  room_end = 0;
+}
+
 extern "C" [[gnu::visibility("default")]] void caisson_unmap(void*, void* arena, size_t size) {
   using namespace caisson::isolate::native;
   Kernel(__NR_munmap, arena, size);
