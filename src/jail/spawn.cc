@@ -360,7 +360,7 @@ Result<Jailed> Spawn(const SpawnOptions& options) {
                                 : Standing(Wall::kCleanStart));
     return jailed;
   }
-  return Refuse(leave_out, std::move(last));
+  return Refuse(leave_out, last);
 }
 
 }  // namespace caisson::jail
