@@ -26,7 +26,7 @@ constexpr Field kTransformFields[] = {
 };
 
 // Puts each transform into its normal form: an object of the five fields, in their order.
-Result<json::Value> CheckTransforms(json::Value value, std::string_view path) {
+Result<json::Value> CheckTransforms(const json::Value& value, std::string_view path) {
   json::Array transforms;
   std::size_t index = 0;
   for (const json::Value& item : value.as_array()) {

@@ -154,7 +154,7 @@ Result<json::Value> CheckedField(const Field& field, const json::Value& value,
       !(converted.ToDouble() >= field.minimum)) {
     return Wrong(path, "at least " + PyRepr(json::Value(field.minimum)), converted);
   }
-  return field.check != nullptr ? field.check(std::move(converted), path)
+  return field.check != nullptr ? field.check(converted, path)
                                 : Result<json::Value>(std::move(converted));
 }
 

@@ -68,7 +68,7 @@ struct Field {
   double minimum = -std::numeric_limits<double>::infinity();
   // Further checks of a converted value, which give its final form; nullptr when there are none.
   // Fails with nodes.config; the message begins with the path.
-  Result<json::Value> (*check)(json::Value value, std::string_view path) = nullptr;
+  Result<json::Value> (*check)(const json::Value& value, std::string_view path) = nullptr;
 };
 
 // One visit of a node. `fields` are the values of NodeType::fields, index by index, with their
