@@ -46,13 +46,15 @@ std::string Statement::Text(int column) const {
 }
 
 Result<std::unique_ptr<Database>> Database::Open(const std::string& path) {
-  // Made here, since SQLite would make it readable for everybody; its other files take this mode.
-  const int made = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (made < 0) {
+  // Made here, since SQLite would make it readable for everybody; its other files take this mode. A
+  // file that is there is left alone: to close any descriptor of it would drop all locks that other
+  // connections of this process hold on it.
+  const int made = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0 && errno != EEXIST) {
     return Fail(errors::kStoreFailed,
                 fmt::format("the store {} cannot be opened: {}", path, std::strerror(errno)));
   }
-  close(made);
+  if (made >= 0) close(made);
   sqlite3* handle = nullptr;
   const int opened =
       sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);

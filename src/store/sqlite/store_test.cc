@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -193,6 +194,33 @@ TEST_F(StoreTest, ManyWritersLoseNothing) {
   one.join();
   two.join();
   EXPECT_EQ(Find("sb-1").bytes_out, 100);
+}
+
+// To open a connection must not drop the locks of those that are open.
+TEST_F(StoreTest, ReadersThatComeDuringWritesDisturbNobody) {
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 8; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        auto read = store_->Read([](Rows& rows) { return rows.FindSandbox("sb-1"); });
+        ASSERT_TRUE(read) << read.error().message;
+        auto own = Open(path_);
+        ASSERT_TRUE(own) << own.error().message;
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    auto written = store_->Write([](Rows& rows) -> Result<void> {
+      CAISSON_ASSIGN(auto row, rows.FindSandbox("sb-1"));
+      ++row->bytes_out;
+      return rows.UpdateSandbox(*row);
+    });
+    EXPECT_TRUE(written) << written.error().message;
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
