@@ -557,6 +557,14 @@ class CommandLine {
         ->expected(1)
         ->take_all()
         ->type_name("FILE");
+    command
+        ->add_option(
+            "--guest-apt-sources", images_.guest_apt_sources,
+            "Apt sources for apt inside the image, in place of those that it is built from; "
+            "may be repeated")
+        ->expected(1)
+        ->take_all()
+        ->type_name("FILE");
   }
 
   void AddImagesList(CLI::App* images) {

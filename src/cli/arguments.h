@@ -94,11 +94,12 @@ struct RuntimesArguments {
 struct ImagesArguments {
   enum class Action { kBuild, kList, kRemove };
   Action action = Action::kList;
-  std::vector<std::string> names;          // build: one definition; rm: names or ids
-  std::optional<std::string> definitions;  // --definitions
-  std::vector<std::string> apt_sources;    // --apt-sources
-  std::optional<std::string> bundle;       // --bundle
-  std::optional<std::string> oci;          // --oci
+  std::vector<std::string> names;              // build: one definition; rm: names or ids
+  std::optional<std::string> definitions;      // --definitions
+  std::vector<std::string> apt_sources;        // --apt-sources
+  std::vector<std::string> guest_apt_sources;  // --guest-apt-sources
+  std::optional<std::string> bundle;           // --bundle
+  std::optional<std::string> oci;              // --oci
   bool update_lock = false;
   bool verify = false;
   bool unless_built = false;

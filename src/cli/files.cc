@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "errors/cli.h"
 #include "json/reader.h"
@@ -86,6 +87,11 @@ Result<void> WriteFile(const std::string& path, std::string_view text) {
 std::string RuntimesDirectory() {
   const char* runtimes = std::getenv("CAISSON_RUNTIMES_DIR");
   return runtimes != nullptr && *runtimes != '\0' ? runtimes : CAISSON_RUNTIMES_DIR;
+}
+
+std::string ProgramDirectory() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
 Result<json::Value> ReadJsonArgument(const std::string& argument, std::string_view what) {

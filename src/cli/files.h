@@ -23,6 +23,9 @@ Result<void> WriteFile(const std::string& path, std::string_view text);
 // The data that come with the program: CAISSON_RUNTIMES_DIR, else where it was built.
 std::string RuntimesDirectory();
 
+// Where this program stands, and our others beside it; empty when that cannot be known.
+std::string ProgramDirectory();
+
 // A JSON argument: the text itself, "@file", or "-". `what` ("--input") opens messages.
 Result<json::Value> ReadJsonArgument(const std::string& argument, std::string_view what);
 

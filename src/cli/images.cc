@@ -86,6 +86,8 @@ images::BuildOptions OptionsOf(const ImagesArguments& arguments, Console& consol
   options.update_lock = arguments.update_lock;
   options.erofs = arguments.erofs;
   options.apt_sources = arguments.apt_sources;
+  options.guest_apt_sources = arguments.guest_apt_sources;
+  options.programs_directory = ProgramDirectory();
   options.stop = std::move(stop);
   options.progress = [&console, start = std::chrono::steady_clock::now()](std::string_view step) {
     const auto seconds =

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "errors/images.h"
@@ -28,6 +29,23 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array kTraces = {"dev",         "etc/apt",        "etc/hostname", "etc/resolv.conf",
                                 "etc/fstab",   "etc/machine-id", "tmp",          "var/cache",
                                 "var/lib/apt", "var/lib/dpkg",   "var/log"};
+// The same where apt and dpkg stay: what they know of the image is kept.
+constexpr std::array kTracesBesideApt = {"dev",
+                                         "etc/apt/sources.list",
+                                         "etc/hostname",
+                                         "etc/apt/sources.list.d",
+                                         "etc/fstab",
+                                         "etc/resolv.conf",
+                                         "tmp",
+                                         "etc/machine-id",
+                                         "var/cache",
+                                         "var/lib/apt/lists",
+                                         "var/log",
+                                         "var/lib/apt/mirrors",
+                                         "var/lib/dpkg/lock",
+                                         "var/lib/dpkg/lock-frontend"};
+constexpr std::array kAptDirectories = {"etc/apt/sources.list.d", "var/cache/apt/archives",
+                                        "var/lib/apt/lists", "var/log/apt"};
 constexpr std::array kMountPoints = {"dev", "proc", "sys", "tmp", "run"};
 
 struct Draft {
@@ -53,7 +71,7 @@ class Assembly {
       CAISSON_ASSIGN(draft.packages, Extract());
       return RemoveTraces();
     }));
-    if (definition_.python) CAISSON_TRY(AddPython());
+    if (definition_.python && !definition_.python->requirements.empty()) CAISSON_TRY(AddPython());
     CAISSON_TRY(Step("remove what is not needed and add own files", [&]() -> Result<void> {
       CAISSON_TRY(RemoveMatches(root_, definition_.remove));
       return AddExtras();
@@ -100,8 +118,14 @@ class Assembly {
   }
 
   Result<void> RemoveTraces() {
-    for (const char* trace : kTraces) CAISSON_TRY(RemoveTree(root_ + "/" + trace));
-    return {};
+    const std::span<const char* const> traces =
+        definition_.installed ? std::span<const char* const>(kTracesBesideApt) : kTraces;
+    for (const char* trace : traces) CAISSON_TRY(RemoveTree(root_ + "/" + trace));
+    if (!definition_.installed) return {};
+    for (const char* path : kAptDirectories) CAISSON_TRY(AddDirectory(path));
+    return AddGuestSources(
+        options_.guest_apt_sources.empty() ? options_.apt_sources : options_.guest_apt_sources,
+        root_);
   }
 
   Result<void> AddPython() {
@@ -115,6 +139,12 @@ class Assembly {
     for (const ExtraFile& file : definition_.files) {
       CAISSON_TRY(AddDirectory(std::filesystem::path(file.path).parent_path().string()));
       CAISSON_TRY(WriteFile(root_ + "/" + file.path, file.text, file.executable ? 0755 : 0644));
+    }
+    for (const OwnProgram& own : definition_.programs) {
+      CAISSON_TRY(AddDirectory(std::filesystem::path(own.path).parent_path().string()));
+      CAISSON_ASSIGN(const std::string program,
+                     ReadFile(options_.programs_directory + "/" + own.program));
+      CAISSON_TRY(WriteFile(root_ + "/" + own.path, program, 0755));
     }
     for (const ExtraLink& link : definition_.links) {
       CAISSON_TRY(AddDirectory(std::filesystem::path(link.path).parent_path().string()));
@@ -170,7 +200,7 @@ Result<json::Value> ImageInfo(const Definition& definition, const Draft& draft,
   json::Object packages;
   for (const auto& [name, package] : draft.packages) packages.Set(name, package.version);
   json::Object libraries;
-  if (definition.python) {
+  if (definition.python && !definition.python->requirements.empty()) {
     CAISSON_ASSIGN(const std::string requirements, ReadFile(definition.python->requirements));
     for (const auto& [name, version] : PinnedVersions(requirements)) libraries.Set(name, version);
   }
@@ -202,6 +232,12 @@ Result<BuildOptions> Prepare(const Definition& definition, const BuildOptions& o
     return Fail(errors::kImagesLock, definition.lock_path +
                                          " is missing or empty; --update-lock writes it with the "
                                          "versions that apt has now");
+  }
+  for (const OwnProgram& own : definition.programs) {
+    const std::string path = options.programs_directory + "/" + own.program;
+    if (::access(path.c_str(), X_OK) == 0) continue;
+    return Fail(errors::kImagesDefinition,
+                "the program " + own.program + ", which goes into the image, is not at " + path);
   }
   for (const std::string& name : definition.packages) {
     if (!options.update_lock && !definition.lock.contains(name)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds an image from a definition: Debian packages are extracted (their scripts never run),
-// wheels unpacked, bytecode compiled, everything brought into one form, and a manifest made.
-// Fetches by the host's own configuration of apt and pip; nothing here names where from. Trusts
-// what the locks name by hash.
+// Builds an image from a definition: Debian packages are extracted (their scripts do not run) or
+// installed (they do, in a chroot), wheels unpacked, bytecode compiled, everything brought into one
+// form, and a manifest made. Fetches by the host's own configuration of apt and pip; nothing here
+// names where from. Trusts what the locks name by hash.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,9 @@ struct BuildOptions {
   bool update_lock = false;
   bool erofs = false;                    // also make root.erofs
   std::vector<std::string> apt_sources;  // files; empty: those of the host that offer the suite
+  // For `apt` inside of an image with a package manager: files; empty: those it is built from.
+  std::vector<std::string> guest_apt_sources;
+  std::string programs_directory;  // where our own programs are; needed when one goes in
   std::function<void(std::string_view)> progress;  // one line for every step
   std::stop_token stop;
 };

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "errors/images.h"
 #include "images/files.h"
 #include "images/libraries.h"
@@ -31,6 +33,29 @@ TEST(AptSources, are_refused_when_they_mix_releases_or_lack_the_suite) {
     ASSERT_FALSE(files) << lines;
     EXPECT_EQ(files.error().code, errors::kImagesSources);
     EXPECT_NE(files.error().message.find("--apt-sources"), std::string::npos);
+  }
+}
+
+TEST(GuestSources, are_copied_without_comments) {
+  TestDirectory directory;
+  const std::string root = directory.path() + "/root";
+  std::filesystem::create_directories(root + "/etc/apt/sources.list.d");
+  const std::string file = directory.path() + "/own.sources";
+  const auto add = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFile(file, text));
+    return AddGuestSources({file}, root);
+  };
+  EXPECT_TRUE(add("# where\nTypes: deb\nURIs: http://archive.example/debian\n"));
+  EXPECT_EQ(ReadFile(root + "/etc/apt/sources.list.d/own.sources").value(),
+            "Types: deb\nURIs: http://archive.example/debian\n");
+  for (const auto& [text, says] : std::vector<std::pair<std::string, std::string>>{
+           {"deb https://user:secret@archive.example/debian bookworm main\n", "password"},
+           {"Signed-By: /usr/share/keyrings/own.gpg\n", "/usr/share/keyrings/own.gpg"}}) {
+    const auto refused = add(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, errors::kImagesSources);
+    EXPECT_NE(refused.error().message.find(says), std::string::npos) << refused.error().message;
+    EXPECT_EQ(refused.error().message.find("secret"), std::string::npos);
   }
 }
 
@@ -108,6 +133,16 @@ TEST_F(BuildTest, needs_a_lock_that_names_what_is_wanted) {
   image = Build(store_, definition_, {});
   ASSERT_FALSE(image);
   EXPECT_NE(image.error().message.find("does not name base-files"), std::string::npos);
+}
+
+TEST_F(BuildTest, says_before_it_fetches_that_a_program_is_missing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "building needs root";
+  definition_.lock = {{"base-files", {"1", "x"}}};
+  definition_.programs = {{"usr/libexec/agent", "caisson-agent"}};
+  const auto image = Build(store_, definition_, {.programs_directory = directory_.path()});
+  ASSERT_FALSE(image);
+  EXPECT_NE(image.error().message.find("caisson-agent, which goes into the image, is not at"),
+            std::string::npos);
 }
 
 TEST_F(BuildTest, stopped_before_it_starts_leaves_nothing) {

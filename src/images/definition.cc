@@ -143,7 +143,7 @@ std::optional<PythonLibraries> ReadPython(const json::Value& value, Fields& fiel
   python.program = inner.Text("program", IsInsidePath, kInsidePath);
   python.version = inner.Text("version", IsVersion, "a version, as 3.11");
   python.directory = inner.Text("directory", IsInsidePath, kInsidePath);
-  python.requirements = inner.Text("requirements", IsAnything, kFileName);
+  python.requirements = inner.Text("requirements", IsAnything, kFileName, false);
   python.wheel_platforms = inner.Texts("wheel_platforms", IsWord, "a platform tag of wheels");
   fields.Adopt(inner);
   return python;
@@ -154,6 +154,12 @@ void ReadExtras(Fields& fields, Definition& definition) {
     Fields inner(item, fields.path() + path, {"path", "text", "executable"});
     definition.files.push_back({inner.Text("path", IsInsidePath, kInsidePath),
                                 inner.Text("text", IsAnything, "text"), inner.Flag("executable")});
+    fields.Adopt(inner);
+  });
+  fields.Each("programs", [&](const json::Value& item, const std::string& path) {
+    Fields inner(item, fields.path() + path, {"path", "program"});
+    definition.programs.push_back({inner.Text("path", IsInsidePath, kInsidePath),
+                                   inner.Text("program", IsWord, "the name of a program")});
     fields.Adopt(inner);
   });
   fields.Each("links", [&](const json::Value& item, const std::string& path) {
@@ -167,16 +173,19 @@ void ReadExtras(Fields& fields, Definition& definition) {
 Result<Definition> Interpret(const json::Value& value, const std::string& path) {
   Fields fields(value, "$",
                 {"format", "name", "description", "suite", "architecture", "epoch", "packages",
-                 "packages_lock", "python", "remove", "directories", "files", "links"});
+                 "packages_lock", "installed", "python", "remove", "directories", "files", "links",
+                 "programs"});
   Definition definition;
   fields.Integer("format", 1, 1);
-  definition.name = fields.Text("name", IsImageName, "a name of letters, digits, -, _ and .");
+  definition.name =
+      fields.Text("name", IsImageName, "a name of letters, digits, -, _ and ., perhaps with :tag");
   definition.description = fields.Text("description", IsAnything, "text", false);
   definition.suite = fields.Text("suite", IsWord, "the code name of a Debian release");
   definition.architecture = fields.Text("architecture", IsWord, "a Debian architecture");
   definition.epoch = fields.Integer("epoch", 0, 0xffffffff);
   definition.packages = fields.Texts("packages", IsPackageName, "the name of a Debian package");
   definition.lock_path = fields.Text("packages_lock", IsAnything, kFileName);
+  definition.installed = fields.Flag("installed");
   definition.python = ReadPython(value, fields);
   definition.remove = fields.Texts("remove", IsPattern, "a pattern of paths inside the image");
   definition.directories = fields.Texts("directories", IsInsidePath, kInsidePath);
@@ -197,7 +206,7 @@ Result<void> ReadLocks(Definition& definition, std::string& texts) {
     CAISSON_ASSIGN(definition.lock, ParsePackageLock(text, definition.lock_path));
     texts += text;
   }
-  if (!definition.python) return {};
+  if (!definition.python || definition.python->requirements.empty()) return {};
   CAISSON_ASSIGN(const std::string text, ReadFile(definition.python->requirements));
   texts += text;
   return {};
@@ -206,7 +215,10 @@ Result<void> ReadLocks(Definition& definition, std::string& texts) {
 }  // namespace
 
 bool IsImageName(std::string_view name) {
-  return name.size() <= 64 && IsWord(name) && kDigits.find(name[0]) == std::string_view::npos;
+  const std::size_t colon = name.find(':');
+  const std::string_view stem = name.substr(0, colon);
+  return name.size() <= 64 && IsWord(stem) && kDigits.find(stem[0]) == std::string_view::npos &&
+         (colon == std::string_view::npos || IsWord(name.substr(colon + 1)));
 }
 
 bool IsInsidePath(std::string_view path) {
@@ -258,7 +270,10 @@ std::vector<std::string> DefinitionNames(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(directory, error), end; it != end && !error;
        it.increment(error)) {
-    if (it->path().extension() == ".json") names.push_back(it->path().stem().string());
+    if (it->path().extension() != ".json") continue;
+    std::string name = it->path().stem().string();
+    std::ranges::replace(name, '@', ':');
+    names.push_back(std::move(name));
   }
   std::ranges::sort(names);
   return names;
@@ -273,7 +288,9 @@ Result<Definition> LoadDefinition(const std::string& directory, const std::strin
                 fmt::format("there is no definition of an image '{}' in {}; there {}", name,
                             directory, known.empty() ? "is none" : "are: " + known));
   }
-  const std::string path = (std::filesystem::path(directory) / (name + ".json")).string();
+  std::string file = name + ".json";
+  std::ranges::replace(file, ':', '@');
+  const std::string path = (std::filesystem::path(directory) / file).string();
   CAISSON_ASSIGN(std::string text, ReadFile(path));
   auto value = json::Read(text, {.reject_duplicate_keys = true});
   if (!value) return Fail(errors::kImagesDefinition, path + ": " + value.error().message);
@@ -284,7 +301,7 @@ Result<Definition> LoadDefinition(const std::string& directory, const std::strin
                             definition.name, name));
   }
   definition.lock_path = Beside(path, definition.lock_path);
-  if (definition.python) {
+  if (definition.python && !definition.python->requirements.empty()) {
     definition.python->requirements = Beside(path, definition.python->requirements);
   }
   CAISSON_TRY(ReadLocks(definition, text));

@@ -96,6 +96,40 @@ TEST_F(DefinitionTest, refuses_a_name_that_is_not_the_files) {
   EXPECT_NE(definition.error().message.find("must be the file's own, 'small'"), std::string::npos);
 }
 
+TEST(ImageName, has_a_tag_or_none) {
+  for (const char* name : {"devbox", "devbox:1", "debian:12", "a.b-c_d:v1.2", "python-science"}) {
+    EXPECT_TRUE(IsImageName(name)) << name;
+  }
+  for (const char* name : {"", ":1", "devbox:", "devbox:1:2", "1box", "a/b", "../a", "a:../b",
+                           "a:/b", "devbox:-1", "a@1", "a b", ".a", "devbox: 1"}) {
+    EXPECT_FALSE(IsImageName(name)) << name;
+  }
+  EXPECT_FALSE(IsImageName(std::string(65, 'a')));
+}
+
+TEST_F(DefinitionTest, of_a_name_with_a_tag_has_a_file_name_without_a_colon) {
+  std::string text = Minimal();
+  text.replace(text.find("tiny"), 4, "tiny:1");
+  ASSERT_TRUE(WriteFile(directory_.path() + "/tiny@1.json", text));
+  EXPECT_EQ(DefinitionNames(directory_.path()), std::vector<std::string>{"tiny:1"});
+  const auto definition = LoadDefinition(directory_.path(), "tiny:1");
+  ASSERT_TRUE(definition) << definition.error().message;
+  EXPECT_EQ(definition->name, "tiny:1");
+}
+
+TEST_F(DefinitionTest, reads_programs_of_ours_and_whether_packages_are_installed) {
+  auto definition = Load(Minimal(
+      R"(, "installed": true, "programs": [{"path": "usr/libexec/x", "program": "caisson-agent"}])"));
+  ASSERT_TRUE(definition) << definition.error().message;
+  EXPECT_TRUE(definition->installed);
+  EXPECT_EQ(definition->programs.at(0).path, "usr/libexec/x");
+  EXPECT_EQ(definition->programs.at(0).program, "caisson-agent");
+  EXPECT_FALSE(Load(Minimal())->installed);
+  EXPECT_NE(Refusal(Minimal(R"(, "programs": [{"path": "x", "program": "../sh"}])"))
+                .find("$.programs[0].program must be the name of a program"),
+            std::string::npos);
+}
+
 TEST_F(DefinitionTest, lists_what_exists_when_a_name_is_unknown) {
   ASSERT_TRUE(Load(Minimal()));
   for (const char* name : {"huge", "../tiny", ""}) {

@@ -113,9 +113,11 @@ Result<void> AddIndex(const Draft& draft, const LayoutOptions& options, const La
   CAISSON_ASSIGN(const std::string text, json::Write(manifest));
   CAISSON_ASSIGN(const std::string digest, AddText(draft, text));
   json::Value entry = Descriptor(kManifestType, digest, text.size());
-  const std::string tagged = options.name + ":latest";
+  const std::size_t colon = options.name.find(':');
+  const std::string tag = colon == std::string::npos ? "latest" : options.name.substr(colon + 1);
+  const std::string tagged = options.name.substr(0, colon) + ":" + tag;
   entry.mutable_object().Set(
-      "annotations", json::Object{{"org.opencontainers.image.ref.name", "latest"},
+      "annotations", json::Object{{"org.opencontainers.image.ref.name", tag},
                                   {"io.containerd.image.name", "docker.io/library/" + tagged}});
   CAISSON_ASSIGN(const std::string index,
                  json::Write(json::Object{{"schemaVersion", 2},

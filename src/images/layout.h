@@ -16,7 +16,7 @@
 namespace caisson::images {
 
 struct LayoutOptions {
-  std::string name;  // "python-science"; its tag is `latest`
+  std::string name;  // "python-science"; its tag is `latest` unless it has one
   // A path that ends in .tar becomes an archive, any other a directory, which must not exist.
   std::string destination;
   std::function<void(std::string_view)> progress;

@@ -20,6 +20,9 @@ constexpr char kMergedUsr[] = "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
 // Constant text for mmdebstrap's shell; the place comes by a variable.
 constexpr char kKeepArchives[] =
     R"(--extract-hook=cp "$1"/var/cache/apt/archives/*.deb "$CAISSON_ARCHIVES"/)";
+// Of a system that is installed the first hook sees the essential packages, this one the others.
+constexpr char kKeepInstalledArchives[] =
+    R"(--customize-hook=cp "$1"/var/cache/apt/archives/*.deb "$CAISSON_ARCHIVES"/)";
 
 template <typename Take>
 void EachLine(std::string_view text, Take take) {
@@ -55,10 +58,14 @@ Result<std::vector<std::string>> AptOptions(const std::stop_token& stop) {
 Result<std::vector<std::string>> Command(const PackagesWanted& wanted,
                                          const std::stop_token& stop) {
   const Definition& definition = wanted.definition;
-  std::vector<std::string> words = {
-      "mmdebstrap", "--mode=root",        "--variant=extract",
-      "--quiet",    "--format=directory", "--architectures=" + definition.architecture,
-      kMergedUsr,   kKeepArchives};
+  std::vector<std::string> words = {"mmdebstrap",
+                                    "--mode=root",
+                                    definition.installed ? "--variant=apt" : "--variant=extract",
+                                    "--quiet",
+                                    "--format=directory",
+                                    "--architectures=" + definition.architecture,
+                                    definition.installed ? kKeepInstalledArchives : kMergedUsr,
+                                    kKeepArchives};
   CAISSON_ASSIGN(const std::vector<std::string> options, AptOptions(stop));
   words.insert(words.end(), options.begin(), options.end());
   if (wanted.any_version) {
@@ -138,6 +145,38 @@ Result<std::vector<std::string>> FindAptSources(const std::string& suite,
                                         "$(SOURCESENTRY) $(RELEASE)", "Created-By: Packages"}},
                          "apt", stop));
   return ChooseAptSources(lines, suite);
+}
+
+Result<void> AddGuestSources(const std::vector<std::string>& sources, const std::string& root) {
+  for (const std::string& file : sources) {
+    CAISSON_ASSIGN(const std::string text, ReadFile(file));
+    std::string kept;
+    std::string mistake;
+    EachLine(text, [&](std::string_view line) {
+      if (line.starts_with('#')) return;
+      kept += std::string(line) + "\n";
+      const std::size_t slashes = line.find("//");
+      if (slashes != std::string_view::npos &&
+          line.substr(0, line.find('/', slashes + 2)).find('@', slashes) !=
+              std::string_view::npos) {
+        mistake = "holds a password, which guests would read";
+      }
+      constexpr std::string_view kKey = "Signed-By: /";
+      if (line.starts_with(kKey) &&
+          !std::filesystem::exists(root + "/" + std::string(line.substr(kKey.size())))) {
+        mistake =
+            "names a key that is not in the image:" + std::string(line.substr(kKey.size() - 2));
+      }
+    });
+    if (!mistake.empty()) {
+      return Fail(errors::kImagesSources,
+                  fmt::format("{} {}; name other sources for guests with --guest-apt-sources", file,
+                              mistake));
+    }
+    CAISSON_TRY(WriteFile(
+        root + "/etc/apt/sources.list.d/" + std::filesystem::path(file).filename().string(), kept));
+  }
+  return {};
 }
 
 Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Debian part of an image: mmdebstrap fetches by the host's apt configuration, apt checks the
-// archive's signatures, and what came is held against the lock. Packages are extracted only: none
-// of their scripts runs.
+// archive's signatures, and what came is held against the lock. Packages are extracted, with none
+// of their scripts run, unless the definition wants them installed.
 #pragma once
 
 #include <stop_token>
@@ -34,6 +34,10 @@ struct PackagesWanted {
 // not what the lock says (unless any_version), images.tool_missing, images.tool_failed,
 // images.interrupted.
 Result<PackageLock> ExtractPackages(const PackagesWanted& wanted, const std::stop_token& stop);
+
+// Puts the sources into the root for apt inside of it, without comments. Fails with images.sources
+// when one holds a password, or names a key that is not in the root.
+Result<void> AddGuestSources(const std::vector<std::string>& sources, const std::string& root);
 
 // Fails with images.lock, naming the first package that is missing, unknown or other than locked.
 Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found);

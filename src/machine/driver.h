@@ -81,7 +81,7 @@ std::string_view NameOf(State state);  // "running", "paused_in_memory", …
 struct Machine {
   std::string id;
   State state = State::kStopped;
-  std::string ip;  // its own address, which the host can reach; empty without a network
+  std::string ip;  // its own address, unique on this host; empty without a network
   std::string image;
   std::uint64_t disk_bytes = 0;
 };
