@@ -14,30 +14,30 @@ namespace caisson::api {
 namespace {
 
 constexpr std::string_view kTokenField = "X-Ingress-Token";
-constexpr std::string_view kTokenQuery = "ingress_token";
+constexpr std::string_view kTokenQuery = "ingress_token=";  // its characters need no code
 
-std::string_view TokenOf(const http::Request& request) {
-  if (const std::string* token = request.headers.Find(kTokenField)) return *token;
-  if (const std::string* token = request.Query(kTokenQuery)) return *token;
-  return {};
-}
-
-// The query without our token, which is nothing for the guest's logs.
-std::string QueryForGuest(const http::Request& request) {
+// Our token, and the query without it, which is nothing for the guest's logs. From the target as it
+// came: a route by host name has no query yet.
+struct Asked {
+  std::string token;
+  std::string query;  // with its question mark, when there is any
+};
+Asked Read(const http::Request& request) {
+  Asked asked;
+  if (const std::string* token = request.headers.Find(kTokenField)) asked.token = *token;
   const std::size_t mark = request.target.find('?');
-  if (mark == std::string::npos) return {};
-  std::string kept;
+  if (mark == std::string::npos) return asked;
   for (std::size_t start = mark + 1; start <= request.target.size();) {
     const std::size_t end = std::min(request.target.find('&', start), request.target.size());
-    const std::string_view pair(request.target.data() + start, end - start);
-    const std::string_view name = pair.substr(0, pair.find('='));
-    if (!pair.empty() && name != kTokenQuery) {
-      kept += kept.empty() ? '?' : '&';
-      kept += pair;
+    const std::string pair = request.target.substr(start, end - start);
+    if (pair.starts_with(kTokenQuery)) {
+      asked.token = pair.substr(kTokenQuery.size());
+    } else if (!pair.empty()) {
+      asked.query += (asked.query.empty() ? "?" : "&") + pair;
     }
     start = end + 1;
   }
-  return kept;
+  return asked;
 }
 
 Result<void> Forward(Call& call, const std::string& id, std::string_view port_text,
@@ -45,15 +45,14 @@ Result<void> Forward(Call& call, const std::string& id, std::string_view port_te
   const http::Request& request = call.request();
   auto port = ParsePort(port_text);
   if (!port) return Fail(errors::kControlNotFound, "there is nothing at this address");
-  CAISSON_ASSIGN(const control::InUse held,
-                 call.context.sandboxes.HoldForIngress(id, TokenOf(request)));
+  const Asked asked = Read(request);
+  CAISSON_ASSIGN(const control::InUse held, call.context.sandboxes.HoldForIngress(id, asked.token));
   CAISSON_ASSIGN(os::UniqueFd connection, call.context.sandboxes.Connect(held.sandbox));
   CAISSON_ASSIGN(os::UniqueFd upstream,
                  agent::Dial(std::move(connection), {.port = *port, .to = agent::DialTo::kPublic}));
-  return http::ProxyTo(call.exchange, std::move(upstream),
-                       {.port = *port,
-                        .target = path + QueryForGuest(request),
-                        .drop_headers = {std::string(kTokenField)}});
+  return http::ProxyTo(
+      call.exchange, std::move(upstream),
+      {.port = *port, .target = path + asked.query, .drop_headers = {std::string(kTokenField)}});
 }
 
 Result<void> ByPath(Call& call) {
