@@ -587,6 +587,12 @@ TEST(Http1, listens_on_unix_sockets) {
   EXPECT_NE(access(path.c_str(), F_OK), 0);
 }
 
+TEST(Http1, leaves_no_unix_socket_behind_when_it_cannot_start) {
+  const std::string path = testing::TempDir() + "/caisson-http-half.sock";
+  EXPECT_FALSE(Server::Start({{{"unix:" + path, {}}, {"nonsense", {}}}}, Router()));
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
 TEST(Http1, replaces_a_stale_unix_socket_but_no_other_file) {
   const std::string path = testing::TempDir() + "/caisson-http-stale.sock";
   unlink(path.c_str());

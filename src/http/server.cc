@@ -32,12 +32,28 @@ constexpr std::chrono::milliseconds kSlowestTick{500};
 constexpr std::chrono::milliseconds kFastestTick{5};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptBatch = 64;
-constexpr unsigned kMostUnsent = 512 << 10;  // bytes of a connection that wait in the kernel
+constexpr int kMostUnsent = 512 << 10;  // bytes of a connection that wait in the kernel
 
 std::chrono::milliseconds TickOf(const Limits& limits) {
   const auto shortest = std::min(
       {limits.header_timeout, limits.idle_timeout, limits.body_timeout, limits.write_timeout});
   return std::clamp(shortest / 8, kFastestTick, kSlowestTick);
+}
+
+void SetOption(int socket, int level, int name, int value) {
+  setsockopt(socket, level, name, &value, sizeof(value));
+}
+
+void SetUp(int socket) {
+  SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  // Clients that take nothing shall not fill megabytes of the kernel's memory each.
+  SetOption(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsent);
+  // A client whose machine or network vanished sends nothing that would tell: two minutes.
+  SetOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPINTVL, 15);
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
+  SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 120'000);
 }
 
 class TheServer;
@@ -143,13 +159,7 @@ void Acceptor::Take(os::UniqueFd socket, const sockaddr_storage& peer) {
   }
   UniqueSsl ssl;
   if (tls_ && !(ssl = NewTls(tls_))) return;
-  if (peer.ss_family != AF_UNIX) {
-    const int on = 1;
-    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    // Clients that take nothing shall not fill megabytes of the kernel's memory each.
-    const unsigned unsent = kMostUnsent;
-    setsockopt(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-  }
+  if (peer.ss_family != AF_UNIX) SetUp(socket.get());
   server_.Adopt(std::move(socket), std::move(ssl), PeerText(peer));
 }
 
@@ -169,12 +179,18 @@ Result<void> TheServer::Listen() {
   };
   std::vector<Ready> ready;
   for (const Listener& listener : options.listeners) {
-    SharedTls tls;
-    if (listener.tls) {
-      CAISSON_ASSIGN(tls, LoadTls(*listener.tls));
+    ready.emplace_back();
+    if (!listener.tls) continue;
+    CAISSON_ASSIGN(ready.back().tls, LoadTls(*listener.tls));
+  }
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const Listener& listener = options.listeners[i];
+    auto listening = http::Listen(listener.address, listener.unix_mode);
+    if (!listening) {
+      for (const Ready& made : ready) unlink(made.listening.unix_path.c_str());
+      return Fail(std::move(listening).error());
     }
-    CAISSON_ASSIGN(Listening listening, http::Listen(listener.address, listener.unix_mode));
-    ready.push_back({std::move(listening), std::move(tls)});
+    ready[i].listening = std::move(*listening);
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, options.io_threads); ++i) {
     threads_.push_back(std::make_unique<IoThread>(TickOf(options.limits)));
