@@ -14,7 +14,7 @@
 
 namespace caisson::control {
 
-class FakeDriver final : public machine::Driver {
+class FakeDriver : public machine::Driver {
  public:
   struct Entry {
     machine::Machine machine;
