@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "isolate/native/canaries.h"
 #include "isolate/native/native.h"
 #include "isolate/native/test_support.h"
+#include "jail/test_canaries.h"
 #include "json/reader.h"
 #include "json/writer.h"
 
@@ -84,15 +84,15 @@ class Attack : public testing::TestWithParam<std::string> {
     for (const std::string& done : ran.sink.done) {
       const auto value = json::Read(done);
       ASSERT_TRUE(value) << done;
-      EXPECT_EQ(done.find(Canaries::kText), std::string::npos) << done;
+      EXPECT_EQ(done.find(jail::Canaries::kText), std::string::npos) << done;
       const json::Value* escaped = value->Find("escaped");
       EXPECT_FALSE(escaped != nullptr && escaped->is_bool() && escaped->as_bool()) << done;
     }
-    EXPECT_EQ(ran.sink.out.find(Canaries::kText), std::string::npos);
+    EXPECT_EQ(ran.sink.out.find(jail::Canaries::kText), std::string::npos);
     canaries_.ExpectUntouched();
   }
 
-  Canaries canaries_;
+  jail::Canaries canaries_;
   std::string source_;
   std::unique_ptr<NativeRuntime> runtime_;
 };

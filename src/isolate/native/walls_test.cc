@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "isolate/native/canaries.h"
 #include "isolate/native/native.h"
 #include "isolate/native/test_support.h"
+#include "jail/test_canaries.h"
 #include "jail/walls.h"
 
 namespace caisson::isolate::native {
@@ -183,7 +183,7 @@ class Walls : public testing::TestWithParam<Case> {
     return RunJob(*runtime, job);
   }
 
-  Canaries canaries_;
+  jail::Canaries canaries_;
   key_t key_ = 0x43410000 + ::getpid();
   int segment_ = -1;
   std::string config_;

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "isolate/native/canaries.h"
 #include "isolate/native/test_support.h"
 #include "isolate/oci/test_support.h"
+#include "jail/test_canaries.h"
 #include "machine/oci/policy.h"
 #include "os/cgroup.h"
 #include "os/fd.h"
@@ -225,7 +225,7 @@ class OciWalls : public testing::TestWithParam<Case> {
   }
 
   StateFolder folder_;
-  native::Canaries canaries_;
+  jail::Canaries canaries_;
   key_t key_ = 0x43420000 + ::getpid();
   int segment_ = -1;
   std::string config_;

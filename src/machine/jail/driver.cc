@@ -126,8 +126,10 @@ Result<JailDriver::Answer> JailDriver::Ask(const Request& request) {
   }
 }
 
-Result<void> JailDriver::AwaitAgent(const std::string& id) {
-  CAISSON_ASSIGN(os::UniqueFd connection, Connect(id));
+Result<void> JailDriver::AwaitAgent(const std::string& id, os::UniqueFd connection) {
+  if (!connection.valid()) {
+    CAISSON_ASSIGN(connection, Connect(id));
+  }
   auto answered = agent::Ping(std::move(connection), options_.agent_patience);
   if (!answered) {
     return Fail(errors::kMachineAgentLost,
@@ -150,7 +152,7 @@ Result<Machine> JailDriver::Make(const Request& request) {
     return Fail(std::move(answer).error());
   }
   auto machine = MachineFromJson(answer->value);
-  Result<void> ready = machine ? AwaitAgent(id) : Fail(machine.error());
+  Result<void> ready = machine ? AwaitAgent(id, std::move(answer->fd)) : Fail(machine.error());
   if (ready) return machine;
   Undo(id);
   return Fail(std::move(ready).error());
@@ -180,8 +182,8 @@ Result<void> JailDriver::Pause(const std::string& id, Level level) {
 }
 
 Result<void> JailDriver::Resume(const std::string& id) {
-  CAISSON_TRY(Ask({.operation = Operation::kResume, .id = id}));
-  return AwaitAgent(id);
+  CAISSON_ASSIGN(Answer answer, Ask({.operation = Operation::kResume, .id = id}));
+  return AwaitAgent(id, std::move(answer.fd));
 }
 
 Result<Snapshot> JailDriver::TakeSnapshot(const std::string& id, const std::string& snapshot) {

@@ -59,7 +59,7 @@ class JailDriver final : public Driver {
   Result<os::UniqueFd> TakeConnection();
   // For what makes a machine: afterwards it answers, or is gone.
   Result<Machine> Make(const Request& request);
-  Result<void> AwaitAgent(const std::string& id);
+  Result<void> AwaitAgent(const std::string& id, os::UniqueFd connection);
   void Undo(const std::string& id);
 
   const Options options_;

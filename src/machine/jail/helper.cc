@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <type_traits>
 #include <utility>
 
 #include "errors/machine.h"
@@ -44,24 +45,37 @@ Result<Answer> Listed(const Result<std::vector<T>>& result) {
   return Answer{.value = json::Value(std::move(list)), .fd = {}};
 }
 
+// A machine that was made or resumed, and a connection to its agent: who asked waits for that next.
+template <typename T>
+Result<Answer> Ready(Machines& machines, uid_t caller, const std::string& id,
+                     const Result<T>& result) {
+  if (!result) return Fail(result.error());
+  Answer answer;
+  if constexpr (!std::is_void_v<T>) answer.value = ToJson(*result);
+  if (auto connection = machines.Connect(caller, id)) answer.fd = *std::move(connection);
+  return answer;
+}
+
 Result<Answer> Perform(Machines& machines, uid_t caller, const Request& request) {
   switch (request.operation) {
     case Operation::kCapabilities:
       return Answer{.value = ToJson(machines.capabilities()), .fd = {}};
     case Operation::kCreate:
-      return Told(machines.Create(caller, *request.spec));
+      return Ready(machines, caller, request.spec->id, machines.Create(caller, *request.spec));
     case Operation::kDestroy:
       return Done(machines.Destroy(caller, request.id));
     case Operation::kPause:
       return Done(machines.Pause(caller, request.id, request.level));
     case Operation::kResume:
-      return Done(machines.Resume(caller, request.id));
+      return Ready(machines, caller, request.id, machines.Resume(caller, request.id));
     case Operation::kFork:
-      return Told(machines.Fork(caller, request.id, *request.spec));
+      return Ready(machines, caller, request.spec->id,
+                   machines.Fork(caller, request.id, *request.spec));
     case Operation::kTakeSnapshot:
       return Told(machines.TakeSnapshot(caller, request.id, request.snapshot));
     case Operation::kRestore:
-      return Told(machines.Restore(caller, request.snapshot, *request.spec));
+      return Ready(machines, caller, request.spec->id,
+                   machines.Restore(caller, request.snapshot, *request.spec));
     case Operation::kRemoveSnapshot:
       return Done(machines.RemoveSnapshot(caller, request.snapshot));
     case Operation::kListSnapshots:

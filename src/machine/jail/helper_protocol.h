@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the service and its helper (`caisson machined`) say to each other over a Unix socket: frames
 // of a length (32 bits, little endian) and a JSON document, one reply per request, in order. The
-// reply to kConnect brings a descriptor along. Both sides check every field: the helper because the
-// caller has fewer rights, the caller because a helper of another version may answer.
+// replies to kConnect, and to what makes or resumes a machine, bring a connection to its agent
+// along. Both sides check every field: the helper because the caller has fewer rights, the caller
+// because a helper of another version may answer.
 #pragma once
 
 #include <cstddef>

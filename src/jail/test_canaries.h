@@ -23,7 +23,7 @@
 #include "os/fd.h"
 #include "os/user_namespace.h"
 
-namespace caisson::isolate::native {
+namespace caisson::jail {
 
 class Canaries {
  public:
@@ -130,4 +130,4 @@ class Canaries {
   pid_t pid_ = -1;
 };
 
-}  // namespace caisson::isolate::native
+}  // namespace caisson::jail
