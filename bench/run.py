@@ -41,6 +41,7 @@ BENCHES: dict[str, list[str]] = {
     "oci": ["{build}/src/isolate/oci/oci_bench"],
     "network": ["{build}/src/egress/network_bench"],
     "http": ["{build}/src/http/http_bench"],
+    "agent": ["{build}/src/agent/agent_bench"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +28,9 @@ namespace caisson::agent {
 
 class AgentUnderTest {
  public:
-  explicit AgentUnderTest(std::vector<std::string> options = {}) {
+  // The `inherited` descriptors become 4, 5, … of the agent.
+  explicit AgentUnderTest(std::vector<std::string> options = {},
+                          const std::vector<int>& inherited = {}) {
     char pattern[] = "/tmp/caisson-agent-test-XXXXXX";
     folder_ = ::mkdtemp(pattern);
     address_.sun_family = AF_UNIX;
@@ -41,7 +44,7 @@ class AgentUnderTest {
     if (std::ranges::find(options, "--self-port") == options.end()) {
       options.insert(options.end(), {"--self-port", "0"});
     }
-    Start(std::move(listener), std::move(options));
+    Start(std::move(listener), std::move(options), inherited);
   }
   ~AgentUnderTest() {
     agent_.Kill();
@@ -58,6 +61,13 @@ class AgentUnderTest {
   // A folder of the host that the machine sees, too.
   const std::string& folder() const { return folder_; }
   os::ChildProcess& process() { return agent_; }
+  // Private memory of a process, in kB.
+  static long PrivateMemory(int pid) {
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    std::string line;
+    while (std::getline(status, line) && !line.starts_with("RssAnon:")) continue;
+    return line.size() > 8 ? std::stol(line.substr(8)) : -1;
+  }
 
  private:
   static void Require(bool condition, const char* what) {
@@ -66,7 +76,8 @@ class AgentUnderTest {
     std::abort();
   }
 
-  void Start(os::UniqueFd listener, std::vector<std::string> words) {
+  void Start(os::UniqueFd listener, std::vector<std::string> words,
+             const std::vector<int>& inherited) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -77,9 +88,10 @@ class AgentUnderTest {
     if (clone->pid == 0) {
       Require(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
       Require(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "mount /proc");
-      Require(::dup2(listener.get(), 100) == 100, "dup2");
-      ::dup2(100, 3);
-      ::close(100);
+      // Out of the way first: they may have one another's numbers.
+      std::vector<int> given{::fcntl(listener.get(), F_DUPFD_CLOEXEC, 100)};
+      for (const int fd : inherited) given.push_back(::fcntl(fd, F_DUPFD_CLOEXEC, 100));
+      for (std::size_t i = 0; i < given.size(); ++i) ::dup2(given[i], 3 + static_cast<int>(i));
       ::execv(argv[0], argv.data());
       Require(false, "execute caisson-agent");
     }

@@ -256,7 +256,7 @@ TEST_F(WatchTest, tells_of_commands_streams_and_processes_as_they_come_and_go) {
     EXPECT_TRUE(Until(*watch, [](const Activity& a) { return a.streams == 1; }));
   }
   EXPECT_TRUE(Until(*watch, [](const Activity& a) { return a.commands + a.streams == 0; }));
-  const auto process = StartProcess(agent_.Connect(), Shell("sleep 1; echo some output"));
+  const auto process = StartProcess(agent_.Connect(), Shell("sleep 3; echo some output"));
   EXPECT_TRUE(Until(*watch, [](const Activity& a) { return a.processes == 1; }));
   EXPECT_TRUE(
       Until(*watch, [](const Activity& a) { return a.output_bytes == 12 && a.processes == 0; }));

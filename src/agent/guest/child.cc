@@ -23,6 +23,8 @@ constexpr milliseconds kGrace{250};
 constexpr milliseconds kMostKillWait{1000};
 constexpr std::size_t kMostEarlySignals = 16;
 constexpr int kMostReadsAtOnce = 32;
+// Of a command that says much, so that it is not woken for every 64 kB; as far as we may.
+constexpr int kPipeBytes = 256 << 10;
 constexpr std::int64_t kMostInTerminal = 64 << 10;
 
 struct Pipe {
@@ -63,6 +65,7 @@ Attempt<CommandStreams> Child::MakePipes(bool input_open) {
   for (const OutputStream stream : {OutputStream::kStdout, OutputStream::kStderr}) {
     auto made = MakePipe();
     if (!made) return std::unexpected(made.error());
+    ::fcntl(made->read.get(), F_SETPIPE_SZ, kPipeBytes);
     (stream == OutputStream::kStdout ? streams.output : streams.errors) = std::move(made->write);
     AddOutput(stream, std::move(made->read));
   }
@@ -146,13 +149,12 @@ void Child::ReadReports() {
 
 void Child::TakeReport(const SupervisorReport& report) {
   switch (report.kind) {
-    case SupervisorReport::Kind::kStarted:
+    case SupervisorReport::Kind::kBegun:
       leader_ = report.a;
       supervisor_ = report.b;
-      table_.on_activity_();
-      for (const int signal : std::exchange(early_signals_, {})) Signal(signal);
-      if (kill_asked_) KillMore();
-      if (listener_ != nullptr) listener_->OnStarted();
+      break;
+    case SupervisorReport::Kind::kStarted:
+      TellStarted();
       break;
     case SupervisorReport::Kind::kFailedToStart: {
       const std::string what = StartText(static_cast<StartStage>(report.b), program_, cwd_);
@@ -165,19 +167,30 @@ void Child::TakeReport(const SupervisorReport& report) {
   }
 }
 
+void Child::TellStarted() {
+  if (start_failed_ || leader_ <= 0 || std::exchange(started_, true)) return;
+  table_.on_activity_();
+  for (const int signal : std::exchange(early_signals_, {})) Signal(signal);
+  if (kill_asked_) KillMore();
+  if (listener_ != nullptr) listener_->OnStarted();
+}
+
 void Child::FailStart(const Failure& failure) {
-  if (started() || std::exchange(start_failed_, true)) return;
+  if (started_ || std::exchange(start_failed_, true)) return;
+  leader_ = -1;
   for (Output& output : outputs_) table_.loop_.Retire(output.source);
   if (listener_ != nullptr) listener_->OnStartFailed(failure);
 }
 
 void Child::OnSupervisorGone() {
   table_.loop_.Retire(reports_);
+  // The supervisor was killed before it could say that the command is there.
+  if (leader_ > 0) TellStarted();
   if (!started()) {
     FailStart(Fail(FailureKind::kStartFailed,
                    "start " + program_ + ": what starts commands was killed; try again")
                   .error());
-  } else if (!leader_exited() && ::kill(leader_, 0) != 0) {
+  } else if (!leader_exited() && !reaping_ && ::kill(leader_, 0) != 0) {
     end_unknown_ = true;
     if (listener_ != nullptr) listener_->OnEndUnknown();
   }
@@ -189,6 +202,12 @@ void Child::OnSupervisorGone() {
 
 void Child::OnReaped(pid_t pid, int wait_status) {
   if (pid != leader_ || leader_exited()) return;
+  if (!started_ && reports_ != nullptr) {  // what the supervisor has said came first
+    reaping_ = true;
+    ReadReports();
+    reaping_ = false;
+  }
+  if (!started_ || leader_exited()) return;
   status_ = wait_status;
   table_.on_activity_();
   EndInput();

@@ -44,7 +44,7 @@ class Child final : public Disposable {
   // Called once. What fails later is told to the listener.
   Attempt<void> Start(const Command& command, bool input_open);
 
-  bool started() const { return leader_ > 0; }
+  bool started() const { return started_; }
   pid_t pid() const { return leader_; }
   bool leader_exited() const { return status_.has_value() || end_unknown_; }
   bool tree_ended() const { return tree_ended_; }
@@ -78,6 +78,7 @@ class Child final : public Disposable {
   void ReadReports();
   void TakeReport(const SupervisorReport& report);
   void OnSupervisorGone();
+  void TellStarted();
   void FailStart(const Failure& failure);
   bool ReadOutput(Output& output);
   void Drain();
@@ -97,7 +98,9 @@ class Child final : public Disposable {
   pid_t leader_ = -1;
   pid_t supervisor_ = -1;
   std::optional<int> status_;
+  bool started_ = false;
   bool start_failed_ = false;
+  bool reaping_ = false;
   bool end_unknown_ = false;
   bool exit_told_ = false;
   bool tree_ended_ = false;
@@ -138,7 +141,7 @@ class ChildTable {
   std::function<void()> on_activity_;
   std::list<std::unique_ptr<Child>> children_;
   std::uint64_t output_bytes_ = 0;
-  std::array<char, 64u << 10> buffer_;
+  std::array<char, 128u << 10> buffer_;
 };
 
 }  // namespace caisson::agent::guest

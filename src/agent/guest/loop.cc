@@ -21,7 +21,8 @@ void Loop::Run() {
     if (count < 0 && errno != EINTR) std::abort();
     for (int i = 0; i < count; ++i) {
       // An earlier callback may have ended it.
-      const auto found = sources_.find(events[i].data.u64);
+      const std::uint64_t key = events[i].data.u64;  // the kernel's structure is packed
+      const auto found = sources_.find(key);
       if (found == sources_.end()) continue;
       found->second->callback_(events[i].events);
       DropDisposed();

@@ -23,7 +23,8 @@ namespace caisson::agent::guest {
 // What the supervisor writes to the pipe, each in one piece.
 struct SupervisorReport {
   enum class Kind : std::uint32_t {
-    kStarted,        // a: pid of the command, b: of the supervisor
+    kBegun,  // a: pid of the command, b: of the supervisor; it executes nothing yet
+    kStarted,
     kFailedToStart,  // a: errno, b: StartStage
     kEnded,          // a: wait status of the command
   };

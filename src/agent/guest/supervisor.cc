@@ -110,6 +110,8 @@ int Execute(Prepared& prepared) {
 // In the command's process. Only system calls: the memory is the supervisor's.
 StartError BecomeCommand(const SupervisedStart& start, Prepared& prepared) {
   ::setsid();
+  // Before anything of the command can run, and end the supervisor.
+  Report(start.reports, Kind::kBegun, ::getpid(), ::getppid());
   const bool has_terminal = start.output < 0;
   if (has_terminal && ::ioctl(start.input, TIOCSCTTY, 0) != 0) {
     return {errno, StartStage::kTerminal};
@@ -155,7 +157,7 @@ StartError BecomeCommand(const SupervisedStart& start, Prepared& prepared) {
     ::_exit(1);
   }
   for (const int fd : {start.command, start.input, start.output, start.errors}) ::close(fd);
-  Report(start.reports, Kind::kStarted, pid, ::getpid());
+  Report(start.reports, Kind::kStarted, 0, 0);
   for (;;) {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, 0);
