@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What machines leave on the host: nothing, wherever their helper was killed. And what a guest sees
 // of the host: nothing.
-#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #include "machine/jail/boot.h"
 #include "machine/jail/test_helper.h"
 #include "machine/test_guest.h"
+#include "os/run_program.h"
 
 namespace caisson::machine::jail {
 namespace {
@@ -58,7 +60,7 @@ std::vector<std::string> TracesOf(const HelperProcess& helper) {
     if (Content(process.path() / "cgroup").find(mark) != std::string::npos) {
       traces.push_back("process " + name + " " + Content(process.path() / "comm"));
     }
-    if (Content(process.path() / "mountinfo").find(helper.directory()) != std::string::npos) {
+    if (Content(process.path() / "mountinfo").find(helper.state()) != std::string::npos) {
       traces.push_back("mounts of process " + name);
     }
   }
@@ -68,8 +70,9 @@ std::vector<std::string> TracesOf(const HelperProcess& helper) {
       traces.push_back(block.path().filename().string() + " of " + file);
     }
   }
-  for (const char* part : {"/machines", "/snapshots", "/scratch", "/set-aside"}) {
-    for (const auto& entry : fs::directory_iterator(helper.state() + part, error)) {
+  for (const char* part : {"/state/machines", "/state/snapshots", "/state/scratch",
+                           "/state/set-aside", "/network/machines"}) {
+    for (const auto& entry : fs::directory_iterator(helper.directory() + part, error)) {
       traces.push_back(entry.path());
     }
   }
@@ -102,12 +105,10 @@ class Traces : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = WhyNoMachines(); !why.empty()) GTEST_SKIP() << why;
-    Open(2);
+    Open(false);
   }
-  void Open(std::size_t prepared) {
-    driver_.reset();
-    helper_ =
-        std::make_unique<HelperProcess>(HelperProcess::Options{.prepared = prepared, .threads = 2});
+  void Open(bool network) {
+    helper_ = std::make_unique<HelperProcess>(HelperProcess::Options{.network = network});
     auto driver = helper_->Open();
     ASSERT_TRUE(driver) << driver.error().message;
     driver_ = *std::move(driver);
@@ -156,7 +157,22 @@ struct Client {
 };
 
 // Lives of machines, with the helper killed at a random moment again and again.
-TEST_F(Traces, NothingIsLeftAndNobodyIsToldAnUntruthWhereverTheHelperIsKilled) {
+class Crashes : public Traces, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    const bool network = GetParam();
+    if (const std::string why = WhyNoMachines(); !why.empty()) GTEST_SKIP() << why;
+    if (network && os::FindProgram("nft").empty()) GTEST_SKIP() << "needs nft (nftables)";
+    if (network) {
+      // The gateway's world is this test's own.
+      ASSERT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
+      ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    }
+    Open(network);
+  }
+};
+
+TEST_P(Crashes, LeaveNothingAndNobodyIsToldAnUntruth) {
   const char* wish = std::getenv("CAISSON_TEST_LIVES");
   const int lives = wish != nullptr ? std::atoi(wish) : 30;
   std::mt19937 random(std::random_device{}());
@@ -217,6 +233,10 @@ TEST_F(Traces, NothingIsLeftAndNobodyIsToldAnUntruthWhereverTheHelperIsKilled) {
   helper_->Stop();
   EXPECT_EQ(AwaitNoTraces(*helper_), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Helper, Crashes, testing::Values(false, true), [](const auto& with) {
+  return with.param ? "with_networks" : "without_networks";
+});
 
 TEST_F(Traces, WhatAKilledHelperHadPreparedIsRemovedByTheNextOne) {
   ASSERT_TRUE(driver().Create(Spec("one")));
