@@ -189,6 +189,18 @@ TEST_F(NetworkTest, a_private_resolver_of_the_host_answers_names_and_is_closed_o
   EXPECT_EQ(guest.Udp("10.9.9.9", 9000), "prohibited");
 }
 
+TEST_F(NetworkTest, a_resolver_on_the_host_answers_names_and_the_host_is_closed_otherwise) {
+  ASSERT_TRUE(gateway_->Dismantle());
+  GatewayOptions options = world_->Options();
+  options.resolvers = {{*ParseAddress(kHost)}};
+  Reopen(options);
+  const EchoServer resolver(SOCK_DGRAM, 53);
+  const Guest guest = Make(Policy::PublicOnly());
+  EXPECT_EQ(guest.Udp(gateway_->name_servers().at(0), 53), "open");
+  EXPECT_EQ(guest.Udp(kHost, 53), "prohibited");
+  EXPECT_EQ(guest.Tcp(kHost, 8080), "refused");
+}
+
 TEST_F(NetworkTest, a_foreign_source_address_goes_nowhere) {
   const Guest guest = Make(Policy::PublicOnly());
   const Guest other = Make(Policy::PublicOnly());

@@ -131,7 +131,7 @@ class EchoServer {
   std::thread thread_;
 };
 
-inline constexpr int kPatienceMilliseconds = 700;
+inline constexpr int kPatienceMilliseconds = 2000;
 
 // Sends `text` and waits for the same: "open", or how it failed: "refused", "prohibited",
 // "nothing".
@@ -190,7 +190,8 @@ class World {
     directory_ = ::mkdtemp(pattern.data());
     internet_ =
         os::MakeNetworkNamespace(directory_ + "/internet", [] { return Result<void>(); }).value();
-    Shell("ip link set lo up");
+    Shell(
+        "ip link set lo up && sysctl -qw net.ipv4.ip_forward=0");  // taken over from the real host
     Links links = Links::Open().value();
     EXPECT_TRUE(links.MakePair({"wan0", {2, 0, 0, 0, 0, 1}}, {"net0", {2, 0, 0, 0, 0, 2}},
                                internet_.get()));
