@@ -111,7 +111,7 @@ class Http1 final : public Connection {
   Transport transport_;
   const std::string peer_;
   Phase phase_ = Phase::kIdle;
-  Clock::time_point deadline_{};
+  Clock::time_point deadline_;
 
   std::unique_ptr<char[]> input_;  // bytes from begin_ to end_ are not consumed yet
   std::size_t begin_ = 0, end_ = 0;
@@ -137,7 +137,7 @@ class Http1 final : public Connection {
   std::array<std::string, 3> output_;
   std::size_t sent_ = 0;
   bool waits_out_ = false;
-  Clock::time_point output_since_{};
+  Clock::time_point output_since_;
   int sent_status_ = 0;
   bool chunked_ = false;
   bool output_ended_ = false;

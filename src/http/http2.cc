@@ -134,6 +134,7 @@ class Http2 final : public Connection {
   const Limits& limits() const { return service_->options.limits; }
   nghttp2_session* session() { return session_.get(); }
   Stream* Find(std::int32_t id);
+  std::vector<std::int32_t> StreamIds() const;
   bool MakeSession();
 
   void OnReadable();
@@ -166,22 +167,30 @@ class Http2 final : public Connection {
   std::string begin_;
   std::unique_ptr<nghttp2_session, SessionDeleter> session_;
   std::unordered_map<std::int32_t, std::unique_ptr<Stream>> streams_;
-  Clock::time_point idle_since_{};
+  Clock::time_point idle_since_;
   std::string output_;
   std::size_t sent_ = 0;
-  Clock::time_point output_since_{};
+  Clock::time_point output_since_;
   bool readable_ = true;
   bool waits_in_ = false;
   bool waits_out_ = false;
   bool again_ = false;
   bool inside_ = false;   // nghttp2 is running: it may not be entered again
   bool lingers_ = false;  // all is sent; what still comes is dropped
-  Clock::time_point linger_until_{};
+  Clock::time_point linger_until_;
   std::size_t lingered_ = 0;
   bool closed_ = false;
 };
 
 Http2& Self(void* user) { return *static_cast<Http2*>(user); }
+
+// To go through the streams while some of them end.
+std::vector<std::int32_t> Http2::StreamIds() const {
+  std::vector<std::int32_t> ids;
+  ids.reserve(streams_.size());
+  for (const auto& [id, stream] : streams_) ids.push_back(id);
+  return ids;
+}
 
 bool Http2::MakeSession() {
   nghttp2_session_callbacks* callbacks = nullptr;
@@ -646,9 +655,7 @@ void Http2::Tick(Clock::time_point now) {
   if (streams_.empty() && now - idle_since_ > limits().idle_timeout) {
     nghttp2_session_terminate_session(session(), NGHTTP2_NO_ERROR);
   }
-  std::vector<std::int32_t> ids;
-  for (const auto& [id, stream] : streams_) ids.push_back(id);
-  for (const std::int32_t id : ids) {
+  for (const std::int32_t id : StreamIds()) {
     if (Stream* stream = Find(id)) TickStream(*stream, now);
   }
   Pump();
@@ -671,9 +678,7 @@ void Http2::Close(const Status& status) {
 }
 
 void Http2::AbandonAll(const Status& status) {
-  std::vector<std::int32_t> ids;
-  for (const auto& [id, stream] : streams_) ids.push_back(id);
-  for (const std::int32_t id : ids) {
+  for (const std::int32_t id : StreamIds()) {
     Stream* stream = Find(id);
     if (!stream || std::exchange(stream->closed, true)) continue;
     Abandon(*stream, status);

@@ -88,7 +88,7 @@ class IoThread {
   std::atomic<std::size_t> count_{0};
   Clock::time_point now_ = Clock::now();
   std::string date_;
-  Clock::time_point date_until_{};
+  Clock::time_point date_until_;
   std::vector<std::unique_ptr<char[]>> buffers_;
   std::thread thread_;
 };
