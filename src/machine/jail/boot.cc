@@ -80,21 +80,21 @@ class Child {
     TakeIdentity();
     PutUpWalls();
     ::syscall(SYS_execveat, plan_.program, "", plan_.arguments, plan_.environment, AT_EMPTY_PATH);
-    Give("execute the agent");
+    Give("execute the agent", errno);
   }
 
  private:
   void Tell(const Report& report) const {
     (void)!::send(control_, &report, sizeof report, MSG_NOSIGNAL);
   }
-  [[noreturn]] void Give(const char* step) const {
-    Report report{.error = errno != 0 ? errno : EIO};
+  [[noreturn]] void Give(const char* step, int error) const {
+    Report report{.error = error != 0 ? error : EIO};
     std::strncpy(report.step, step, sizeof report.step - 1);
     Tell(report);
     ::_exit(127);
   }
   long Do(const char* step, long result) const {
-    if (result < 0) Give(step);
+    if (result < 0) Give(step, errno);
     return result;
   }
 
@@ -132,7 +132,7 @@ class Child {
     if (n <= 0) ::_exit(126);
     if (fd != nullptr) {
       const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      if (header == nullptr || header->cmsg_type != SCM_RIGHTS) Give("receive the root");
+      if (header == nullptr || header->cmsg_type != SCM_RIGHTS) Give("receive the root", EPROTO);
       std::memcpy(fd, CMSG_DATA(header), sizeof(int));
     }
     return static_cast<std::size_t>(n);
@@ -223,19 +223,19 @@ class Child {
   void HideProc() const {
     for (const char* file : kHiddenFiles) {
       if (::mount("dev/null", file, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT) {
-        Give("hide a file of proc");
+        Give("hide a file of proc", errno);
       }
     }
     for (const char* directory : kHiddenDirectories) {
       if (::mount("dev/.empty", directory, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT) {
-        Give("hide a directory of proc");
+        Give("hide a directory of proc", errno);
       }
     }
     constexpr unsigned long kInert = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     for (const char* directory : kReadOnly) {
       if (::mount(directory, directory, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
         if (errno == ENOENT) continue;
-        Give("bind a part of proc");
+        Give("bind a part of proc", errno);
       }
       Do("make a part of proc read-only",
          ::mount(nullptr, directory, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | kInert, nullptr));
@@ -291,8 +291,8 @@ class Child {
     Do("take the capabilities", ::syscall(SYS_capset, &header, data));
     Do("set no_new_privs", ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     if (plan_.landlock >= 0) {
-      errno = os::RestrictThread(plan_.landlock);
-      if (errno != 0) Give("enter the Landlock domain");
+      const int error = os::RestrictThread(plan_.landlock);
+      if (error != 0) Give("enter the Landlock domain", error);
     }
     Do("load the seccomp filter",
        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &plan_.filter));

@@ -20,6 +20,7 @@
 
 #include "machine/jail/test_helper.h"
 #include "machine/test_guest.h"
+#include "os/run_program.h"
 
 namespace caisson::machine::jail {
 namespace {
@@ -53,14 +54,26 @@ void RunCommand(Driver& driver, const std::string& id) {
   std::exit(1);
 }
 
-void Tell(const char* what, std::vector<double> times) {
-  std::ranges::sort(times);
-  const auto at = [&times](double part) {
-    return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))];
-  };
-  fmt::print("{{\"what\":\"{}\",\"n\":{},\"p50_ms\":{:.2f},\"p90_ms\":{:.2f},\"p99_ms\":{:.2f}}}\n",
-             what, times.size(), at(0.5), at(0.9), at(0.99));
+struct Control {
+  const char* name;
+  double value;
+};
+
+void Tell(const std::string& what, double value, const char* unit, const char* target, bool ok,
+          const Control* control = nullptr) {
+  fmt::print("{{\"what\":\"{}\",\"value\":{:.2f},\"unit\":\"{}\"", what, value, unit);
+  if (target != nullptr) fmt::print(",\"target\":\"{}\",\"ok\":{}", target, ok);
+  if (control != nullptr) {
+    fmt::print(",\"control\":{:.2f},\"control_name\":\"{}\",\"ratio\":{:.2f}", control->value,
+               control->name, value / control->value);
+  }
+  fmt::print("}}\n");
   std::fflush(stdout);
+}
+
+double Median(std::vector<double> times) {
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  return times[times.size() / 2];
 }
 
 double Took(const std::function<void()>& work) {
@@ -69,24 +82,48 @@ double Took(const std::function<void()>& work) {
   return Milliseconds(Clock::now() - begin).count();
 }
 
+// The same command in a sandbox of bubblewrap; empty when that is not installed.
+std::vector<double> Bubblewrap(int rounds) {
+  std::vector<double> times;
+  if (os::FindProgram("bwrap").empty()) return times;
+  const auto image = images::Store::Open(ImagesForTests())->Find(ImageForTests());
+  os::Program program{.arguments = {"bwrap", "--unshare-all", "--ro-bind", image->root, "/",
+                                    "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}};
+  program.arguments.insert(program.arguments.end(), kCommand.begin(), kCommand.end());
+  for (int i = 0; i < rounds; ++i) {
+    times.push_back(Took([&program] {
+      const auto end = os::RunProgram(program);
+      if (end && end->succeeded()) return;
+      std::fprintf(stderr, "jail_bench: bwrap failed: %s\n", end ? end->messages.c_str() : "");
+      std::exit(1);
+    }));
+  }
+  return times;
+}
+
 void OneAfterTheOther(Driver& driver) {
-  std::vector<double> first, create, exec, pause, resume, destroy;
-  for (int i = 0; i < 100; ++i) {
+  constexpr int kRounds = 100;
+  std::vector<double> first, create, exec, pause, destroy;
+  for (int i = 0; i < kRounds; ++i) {
     const std::string id = Spec(i).id;
     create.push_back(Took([&] { Must(driver.Create(Spec(i))); }));
     first.push_back(create.back() + Took([&] { RunCommand(driver, id); }));
     exec.push_back(Took([&] { RunCommand(driver, id); }));
-    pause.push_back(Took([&] { Must(driver.Pause(id, Level::kMemory)); }));
-    resume.push_back(pause.back() + Took([&] { Must(driver.Resume(id)); }));
+    pause.push_back(Took([&] {
+      Must(driver.Pause(id, Level::kMemory));
+      Must(driver.Resume(id));
+    }));
     destroy.push_back(Took([&] { Must(driver.Destroy(id)); }));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  Tell("create", create);
-  Tell("create to the end of the first command", first);
-  Tell("exec", exec);
-  Tell("pause", pause);
-  Tell("pause and resume", resume);
-  Tell("destroy", destroy);
+  const std::vector<double> controls = Bubblewrap(kRounds);
+  const Control control{"bubblewrap", controls.empty() ? 1 : Median(controls)};
+  Tell("create, p50", Median(create), "ms", nullptr, true);
+  Tell("create to the end of the first command, p50", Median(first), "ms", "<= 15 ms",
+       Median(first) <= 15, controls.empty() ? nullptr : &control);
+  Tell("command in a machine, p50", Median(exec), "ms", "<= 4 ms", Median(exec) <= 4);
+  Tell("pause and resume, p50", Median(pause), "ms", "<= 5 ms", Median(pause) <= 5);
+  Tell("destroy, p50", Median(destroy), "ms", nullptr, true);
 }
 
 double ManyAtOnce(Driver& driver, int count, const std::function<void(Driver&, int)>& work) {
@@ -126,11 +163,13 @@ void Rates(Driver& driver, int count) {
     RunCommand(d, Spec(i).id);
     Must(d.Destroy(Spec(i).id));
   });
-  fmt::print(
-      "{{\"what\":\"rates\",\"machines\":{},\"create_per_s\":{:.1f},\"destroy_per_s\":{:.1f},"
-      "\"lives_per_s\":{:.1f},\"idle_kib_each\":{}}}\n",
-      count, count / created * 1000, count / destroyed * 1000, count / both * 1000,
-      (before - std::min(before, after)) / static_cast<std::uint64_t>(count));
+  const std::string machines = std::to_string(count) + " machines";
+  Tell("create, " + machines, count / created * 1000, "/s", ">= 60 /s",
+       count / created * 1000 >= 60);
+  Tell("destroy, " + machines, count / destroyed * 1000, "/s", nullptr, true);
+  Tell("create, command, destroy, " + machines, count / both * 1000, "/s", nullptr, true);
+  const double each = static_cast<double>(before - std::min(before, after)) / 1024 / count;
+  Tell("host memory of an idle machine, " + machines, each, "MiB", "< 3 MiB", each < 3);
 }
 
 int Main(int count, bool network) {
