@@ -28,7 +28,7 @@ void InitializeOnce() {
 struct Transfer {
   const ClientRequest& request;
   ClientAnswer answer = {};
-  Result<void> failed = {};  // of the caller's own functions
+  Result<void> failed;  // of the caller's own functions
 };
 
 std::size_t TakeHeader(char* bytes, std::size_t, std::size_t size, void* user) {
