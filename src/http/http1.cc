@@ -22,7 +22,8 @@ namespace {
 constexpr std::chrono::milliseconds kLingerTime{5'000};
 constexpr std::chrono::milliseconds kDrainLingerTime{200};
 constexpr std::uint64_t kMostDiscarded = 64 << 10;  // of a body that nobody read, to keep alive
-constexpr int kFillsAtOnce = 16;                    // then it is the turn of other connections
+constexpr int kTurnsAtOnce = 64;                    // requests; then other connections go on
+constexpr int kTurnsOfRead = 4;                     // what a read counts for
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::uint64_t kLargeBody = 16 << 10;  // what is left of it is read in large blocks
 constexpr std::size_t kSmallBlock = 4096;       // copied behind the head, into one write
@@ -75,6 +76,7 @@ class Http1 final : public Connection {
   // Input.
   void PumpIn();
   void ReadOn();
+  void LetOthersGo();
   Transport::State Fill();
   bool IsLargeBody() const;
   Transport::State FillBody();
@@ -213,18 +215,16 @@ void Http1::PumpIn() {
 
 // Reads and consumes until there is nothing more, or no room for it.
 void Http1::ReadOn() {
-  for (int fills = 0; phase_ != Phase::kClosed;) {
+  for (int turns = kTurnsAtOnce; phase_ != Phase::kClosed;) {
+    if (turns <= 0) return LetOthersGo();
     const Next next = Consume();
-    if (next == Next::kAgain) continue;
+    if (next == Next::kAgain) {
+      --turns;
+      continue;
+    }
     if (next == Next::kNone || phase_ == Phase::kClosed) return ReturnBuffer();
     if (input_ended_) return OnInputEnd();
-    if (fills++ == kFillsAtOnce) {
-      again_ = true;
-      return thread_.Post([self = shared_from_this(), this] {
-        again_ = false;
-        PumpIn();
-      });
-    }
+    turns -= kTurnsOfRead;
     switch (IsLargeBody() ? FillBody() : Fill()) {
       case Transport::State::kDone:
         break;
@@ -238,6 +238,14 @@ void Http1::ReadOn() {
         return BreakOff({errors::kHttpClientGone, "the connection of the client broke"});
     }
   }
+}
+
+void Http1::LetOthersGo() {
+  again_ = true;
+  thread_.Post([self = shared_from_this(), this] {
+    again_ = false;
+    PumpIn();
+  });
 }
 
 Transport::State Http1::Fill() {
