@@ -599,6 +599,27 @@ TEST_F(NetworkTest, a_network_whose_rules_the_kernel_refuses_is_not_made) {
   EXPECT_EQ(gateway_->List().value(), std::vector<std::uint32_t>{guest.index()});
 }
 
+TEST_F(NetworkTest, connections_of_a_machine_are_forgotten_and_of_no_other) {
+  const Guest guest = Make(Policy::PublicOnly());
+  const Guest other = Make(Policy::PublicOnly());
+  const auto fd = os::OpenNetworkNamespace(world_->directory() + "/network/gateway").value();
+  PacketFilter filter = PacketFilter::Open(fd.get(), kTable).value();
+  const std::uint32_t address = ParseAddress(guest.address()).value();
+  const auto connect = [&] {
+    EXPECT_EQ(guest.Udp(kPublic, 9000), "open");
+    EXPECT_EQ(guest.Tcp(kPublic, 80), "open");
+    EXPECT_EQ(filter.FlowsOf(address)->size(), 2u);
+  };
+  EXPECT_EQ(other.Udp(kPublic, 9000), "open");
+  connect();
+  ASSERT_TRUE(filter.ForgetFlows(address));
+  EXPECT_TRUE(filter.FlowsOf(address)->empty());
+  connect();
+  ASSERT_TRUE(filter.ForgetFlowsOneByOne(address));
+  EXPECT_TRUE(filter.FlowsOf(address)->empty());
+  EXPECT_EQ(filter.FlowsOf(ParseAddress(other.address()).value())->size(), 1u);
+}
+
 TEST_F(NetworkTest, a_transaction_is_done_whole_or_not_at_all) {
   const auto fd = os::OpenNetworkNamespace(world_->directory() + "/network/gateway").value();
   PacketFilter filter = PacketFilter::Open(fd.get(), kTable).value();

@@ -32,6 +32,11 @@ NetlinkMessage FilterMessage(unsigned type, std::uint8_t family) {
   return std::move(message.Append(nfgenmsg{.nfgen_family = family, .version = NFNETLINK_V0}));
 }
 
+NetlinkMessage FlowMessage(unsigned type, std::uint16_t flags) {
+  NetlinkMessage message(static_cast<std::uint16_t>(NFNL_SUBSYS_CTNETLINK << 8 | type), flags);
+  return std::move(message.Append(nfgenmsg{.nfgen_family = AF_INET, .version = NFNETLINK_V0}));
+}
+
 NetlinkMessage Bracket(std::uint16_t type) {
   NetlinkMessage message(type, 0);
   return std::move(message.Append(nfgenmsg{
@@ -95,18 +100,41 @@ Result<std::optional<PacketFilter::Count>> PacketFilter::ReadCounter(const std::
 }
 
 Result<void> PacketFilter::ForgetFlows(std::uint32_t address) {
-  NetlinkMessage message(NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE, 0);
-  message.Append(nfgenmsg{.nfgen_family = AF_INET, .version = NFNETLINK_V0});
+  NetlinkMessage message = FlowMessage(IPCTNL_MSG_CT_DELETE, 0);
   const std::size_t tuple = message.Begin(CTA_TUPLE_ORIG);
   const std::size_t ip = message.Begin(CTA_TUPLE_IP);
   message.Put(CTA_IP_V4_SRC, htonl(address)).End(ip).End(tuple);
   const std::size_t filter = message.Begin(CTA_FILTER);
-  message.Put(CTA_FILTER_ORIG_FLAGS, kBySource)
-      .Put(CTA_FILTER_REPLY_FLAGS, std::uint32_t{0})
-      .End(filter);
+  message.Put(CTA_FILTER_ORIG_FLAGS, kBySource).Put(CTA_FILTER_REPLY_FLAGS, std::uint32_t{0});
+  message.End(filter);
   const int error = socket_.Request(message);
   if (error == 0 || error == ENOENT) return {};
-  return os::SyscallError("forget the connections of " + FormatAddress(address), error);
+  return ForgetFlowsOneByOne(address);  // a kernel that does not filter takes the tuple for broken
+}
+
+Result<std::vector<std::string>> PacketFilter::FlowsOf(std::uint32_t address) {
+  std::vector<std::string> tuples;
+  const int error = socket_.Request(
+      FlowMessage(IPCTNL_MSG_CT_GET, NLM_F_DUMP), [&](std::uint16_t, std::string_view body) {
+        const std::string_view tuple = AttributesOf(body).Find(CTA_TUPLE_ORIG);
+        std::uint32_t source = 0;
+        NetlinkAttributes(NetlinkAttributes(tuple).Find(CTA_TUPLE_IP)).Read(CTA_IP_V4_SRC, source);
+        if (source == htonl(address)) tuples.emplace_back(tuple);
+      });
+  if (error != 0) return os::SyscallError("list tracked connections", error);
+  return tuples;
+}
+
+Result<void> PacketFilter::ForgetFlowsOneByOne(std::uint32_t address) {
+  CAISSON_ASSIGN(const std::vector<std::string> tuples, FlowsOf(address));
+  for (const std::string& tuple : tuples) {
+    NetlinkMessage message = FlowMessage(IPCTNL_MSG_CT_DELETE, 0);
+    message.PutBytes(CTA_TUPLE_ORIG | NLA_F_NESTED, tuple.data(), tuple.size());
+    const int error = socket_.Request(message);
+    if (error == 0 || error == ENOENT) continue;  // some end by themselves
+    return os::SyscallError("forget the connections of " + FormatAddress(address), error);
+  }
+  return {};
 }
 
 Result<bool> PacketFilter::HasTable() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "egress/filter_batch.h"
@@ -33,6 +34,10 @@ class PacketFilter {
   Result<bool> HasTable();
   // Tracked connections that `address` opened are known no more.
   Result<void> ForgetFlows(std::uint32_t address);
+  // The same as older kernels know it: all of them are looked at. As long as the table is.
+  Result<void> ForgetFlowsOneByOne(std::uint32_t address);
+  // The tuples of such connections, as the kernel has them.
+  Result<std::vector<std::string>> FlowsOf(std::uint32_t address);
 
  private:
   PacketFilter(std::string table, os::NetlinkSocket socket)
