@@ -23,6 +23,7 @@ http::Router MakeRouter(Context& context) {
   AddNetwork(routes);
   AddTunnel(routes);
   AddIngress(routes);
+  AddTemplates(routes);
   AddEvents(routes);
   AddMeasurements(routes);
   AddNotBuilt(routes);

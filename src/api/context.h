@@ -11,6 +11,7 @@
 #include "api/metrics.h"
 #include "api/tenant_slots.h"
 #include "control/sandboxes.h"
+#include "control/templates.h"
 #include "http/exchange.h"
 #include "store/store.h"
 
@@ -28,15 +29,18 @@ struct ApiOptions {
 };
 
 struct Context {
-  Context(ApiOptions api_options, control::Sandboxes& of_control, Log& a_log)
+  Context(ApiOptions api_options, control::Sandboxes& of_control, control::Templates& of_templates,
+          Log& a_log)
       : options(std::move(api_options)),
         sandboxes(of_control),
+        templates(of_templates),
         store(of_control.store()),
         log(a_log),
         slots(options.tenant_requests) {}
 
   ApiOptions options;
   control::Sandboxes& sandboxes;
+  control::Templates& templates;
   store::Store& store;
   Log& log;
   Metrics metrics;

@@ -59,6 +59,7 @@ void AddTokens(Routes& routes);
 void AddNetwork(Routes& routes);
 void AddTunnel(Routes& routes);
 void AddIngress(Routes& routes);
+void AddTemplates(Routes& routes);
 void AddEvents(Routes& routes);
 void AddMeasurements(Routes& routes);
 void AddNotBuilt(Routes& routes);

@@ -140,11 +140,12 @@ Result<void> Serve(const ServeOptions& options, machine::Driver& driver, Log& lo
   CAISSON_ASSIGN(Ready told, MakeFirstKey(*store));
   control::Sandboxes sandboxes(OptionsOf(options, driver), *store, driver);
   CAISSON_TRY(sandboxes.Adopt());
+  control::Templates templates(sandboxes);
   Context context({.version = options.version,
                    .public_url = options.public_url,
                    .ingress_domain = options.ingress_domain,
                    .tenant_requests = std::max<std::size_t>(1, options.handler_threads * 3 / 4)},
-                  sandboxes, log);
+                  sandboxes, templates, log);
   http::Options http{.listeners = options.listeners,
                      .error_answer = MakeErrorAnswer(),
                      .served = MakeServedHook(context)};

@@ -38,10 +38,11 @@ Result<void> Serve(const std::string& directory) {
   };
   control::Sandboxes sandboxes(options, *store, driver);
   CAISSON_TRY(sandboxes.Adopt());
+  control::Templates templates(sandboxes);
   api::Log log(STDERR_FILENO);
   api::Context context(
       {.version = "test", .public_url = "http://127.0.0.1", .ingress_domain = "test"}, sandboxes,
-      log);
+      templates, log);
   CAISSON_ASSIGN(const auto server, http::Server::Start({.listeners = {{.address = "127.0.0.1:0"}},
                                                          .error_answer = api::MakeErrorAnswer(),
                                                          .served = api::MakeServedHook(context)},

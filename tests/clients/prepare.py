@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a real client, pinned by hash, into a folder of its own.
 
-usage: prepare.py python-sdk|npm-sdk FOLDER. Exits with 77 (skipped) where the tools are missing.
+usage: prepare.py python-sdk|npm-sdk|schemathesis FOLDER. Exits with 77 (skipped) where the tools are missing.
 """
 
 import hashlib
@@ -14,12 +14,13 @@ import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
 NODE_LEAST = 20
+PINNED_PYTHON = (3, 11)
 
 
-def install_python(folder: pathlib.Path) -> None:
+def install_python(folder: pathlib.Path, pins: pathlib.Path) -> None:
     venv.create(folder, with_pip=True, clear=True)
     subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                    "--require-hashes", "--only-binary", ":all:", "--requirement", HERE / "python-sdk.txt"], check=True)
+                    "--require-hashes", "--requirement", pins], check=True)
 
 
 def install_npm(folder: pathlib.Path) -> None:
@@ -37,7 +38,7 @@ def node_version() -> int:
 
 def main() -> int:
     name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    pins = HERE / ("python-sdk.txt" if name == "python-sdk" else "npm-sdk/package-lock.json")
+    pins = HERE / ("npm-sdk/package-lock.json" if name == "npm-sdk" else f"{name}.txt")
     stamp = folder / ".stamp"
     wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
     if stamp.is_file() and stamp.read_text() == wanted:
@@ -45,7 +46,10 @@ def main() -> int:
     if name == "npm-sdk" and node_version() < NODE_LEAST:
         print(f"skipped: the package needs Node.js {NODE_LEAST} and npm")
         return 77
-    install_python(folder) if name == "python-sdk" else install_npm(folder)
+    if name == "schemathesis" and sys.version_info[:2] != PINNED_PYTHON:
+        print("skipped: its packages are pinned for CPython {}.{}".format(*PINNED_PYTHON))
+        return 77
+    install_npm(folder) if name == "npm-sdk" else install_python(folder, pins)
     stamp.write_text(wanted)
     return 0
 

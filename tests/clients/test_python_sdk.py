@@ -2,6 +2,7 @@
 """Uses every method of createos-sandbox (PyPI) that this server has a part for."""
 
 import io
+import json
 import os
 import threading
 import time
@@ -10,11 +11,11 @@ import uuid
 
 import httpx
 
-from createos import (Client, CommandError, CreateSandboxRequest, ExecOptions, ForkSandboxRequest,
+from createos import (Client, CommandError, CreateSandboxRequest, ExecOptions, ForkSandboxRequest, GetTemplateOptions,
                       ManagedProcessConnectOptions, ManagedProcessCreateRequest, ManagedProcessDeleteOptions,
                       ManagedProcessSignal, ManagedProcessWaitOptions, ManagedProcessWaitScope, NetworkCreateRequest,
                       ListSandboxesOptions, PTYSize, RetryOptions, RunCommandRequest,
-                      SandboxStatus, WaitOptions)
+                      SandboxStatus, TemplateCreateRequest, TemplateInclude, WaitOptions)
 from createos import errors
 from createos.models import DiskCreateRequest
 
@@ -514,6 +515,61 @@ class Tokens(Case):
         self.assertFalse(sandbox.disable_access_token().enabled)
         self.refuses(401, delegated.refresh)
         self.refuses(409, sandbox.rotate_access_token)
+
+
+class Templates(Case):
+    def follow(self, template):
+        # The client's own follow_logs cannot read its first event.
+        lines = []
+        with httpx.stream("GET", f"{SERVICE.url}/v1/templates/{template.id}/logs", params={"follow": "true"},
+                          headers={"X-Api-Key": SERVICE.key}, timeout=300) as stream:
+            for line in filter(None, stream.iter_lines()):
+                event = json.loads(line)
+                if event.get("final"):
+                    return lines, event["status"]
+                lines.append(event["line"])
+        return lines, None
+
+    def test_refusals(self):
+        for dockerfile in ("FROM nowhere", "FROM {base}\nCOPY a b", "FROM {base}\nFROM {base}", ""):
+            with self.subTest(dockerfile=dockerfile):
+                self.refuses(400, self.client.templates.create, TemplateCreateRequest(
+                    unique(), dockerfile.format(base=self.client.list_root_file_systems().default)))
+        self.refuses(404, self.client.templates.get, "nothing")
+        self.refuses(404, self.client.templates.delete, "nothing")
+
+    def test_build_and_use(self):
+        if not SERVICE.is_real:
+            self.skipTest("the machines of this service have no snapshots")
+        base = self.client.list_root_file_systems().default
+        name = unique()
+        dockerfile = f"FROM {base}\nENV GREETING=hello\nRUN echo said to the log; echo \"$GREETING\" > /etc/greeting\nWORKDIR /work\n"
+        template = self.client.templates.create(TemplateCreateRequest(name, dockerfile))
+        self.addCleanup(lambda: self.client.templates.delete(template.id))
+        self.assertIn(template.status, ("pending", "building"))
+        self.refuses(409, self.client.templates.create, TemplateCreateRequest(name, dockerfile))
+        lines, status = self.follow(template)
+        self.assertEqual(status, "ready", lines)
+        self.assertIn("said to the log", lines)
+        self.assertIn("said to the log", self.client.templates.logs(template.id))
+        self.assertEqual(self.client.templates.get(template.id, GetTemplateOptions(include=TemplateInclude.DOCKERFILE)).dockerfile,
+                         dockerfile)
+        self.assertIn(name, [one.name for one in self.client.templates.list()])
+        sandbox = self.make(rootfs=name)
+        result = sandbox.run_command(RunCommandRequest("sh", ["-c", "cat /etc/greeting; echo $GREETING; pwd"])).result
+        self.assertEqual(result.standard_output, "hello\nhello\n/work\n")
+
+    def test_a_step_that_fails(self):
+        if not SERVICE.is_real:
+            self.skipTest("the machines of this service have no snapshots")
+        base = self.client.list_root_file_systems().default
+        template = self.client.templates.create(TemplateCreateRequest(unique(), f"FROM {base}\nRUN echo last words; exit 3\n"))
+        self.addCleanup(lambda: self.client.templates.delete(template.id))
+        lines, status = self.follow(template)
+        self.assertEqual(status, "failed")
+        self.assertIn("last words", lines)
+        self.assertIn("line 2: exited with code 3", lines)
+        self.refuses(400, self.client.create_sandbox, CreateSandboxRequest(shape=SHAPE, rootfs=template.name))
 
 
 if __name__ == "__main__":
