@@ -19,9 +19,9 @@ constexpr Field kSubWorkflowFields[] = {
 // The part of the parent's state that steps see.
 State SubState(const State& parent) {
   State state;
-  const auto copy = [&](StateField field, json::Value fallback) {
+  const auto copy = [&](StateField field, const json::Value& fallback) {
     const json::Value* value = parent.Find(field);
-    state.Set(field, value != nullptr && !value->is_null() ? *value : std::move(fallback));
+    state.Set(field, value != nullptr && !value->is_null() ? *value : fallback);
   };
   copy(StateField::kInputs, json::Object());
   copy(StateField::kNodeResults, json::Object());

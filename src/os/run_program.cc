@@ -63,6 +63,7 @@ struct ChildPlan {
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -78,7 +79,7 @@ std::vector<std::string> Environment(
       words.emplace_back(word);
     }
   }
-  for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) words.emplace_back(name).append("=").append(value);
   return words;
 }
 
@@ -248,7 +249,7 @@ std::string FindProgram(const std::string& name) {
   std::string_view rest = value == nullptr ? "/usr/sbin:/usr/bin:/sbin:/bin" : value;
   for (;;) {
     const std::size_t colon = rest.find(':');
-    const std::string path = std::string(rest.substr(0, colon)) + "/" + name;
+    std::string path = std::string(rest.substr(0, colon)) + "/" + name;
     if (path[0] == '/' && is_program(path)) return path;
     if (colon == std::string_view::npos) return "";
     rest.remove_prefix(colon + 1);

@@ -24,6 +24,7 @@ Result<void> AddRule(scmp_filter_ctx context, const SyscallRule& rule) {
   const int number = seccomp_syscall_resolve_name(rule.name);
   if (number < 0) return {};  // this architecture has no such call
   std::vector<scmp_arg_cmp> checks;
+  checks.reserve(rule.checks.size());
   for (const ArgumentCheck& check : rule.checks) {
     checks.push_back({.arg = check.index,
                       .op = SCMP_CMP_MASKED_EQ,

@@ -31,6 +31,7 @@ class Arena {
   template <typename T>
   T* NewArray(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);
+    // T may be a pointer, whose own size is meant. NOLINTNEXTLINE(bugprone-sizeof-expression)
     T* items = static_cast<T*>(Allocate(count * sizeof(T), alignof(T)));
     std::uninitialized_value_construct_n(items, count);
     return items;

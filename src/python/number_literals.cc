@@ -142,7 +142,7 @@ bool DecodeNumber(std::string_view spelling, Arena& arena, Constant& out, std::s
     plain = WithoutUnderscores(spelling);
     spelling = plain;
   }
-  const char base = spelling.size() > 2 && spelling[0] == '0' ? spelling[1] | 32 : 0;
+  const int base = spelling.size() > 2 && spelling[0] == '0' ? spelling[1] | 32 : 0;
   if (base == 'x') {
     std::string hex(spelling.substr(2));
     for (char& c : hex) c = static_cast<char>(c | 32);
