@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,8 +75,10 @@ class HelperProcess {
       }
     }
     Stop();
+    ::umount2((directory_ + "/network/gateway").c_str(), MNT_DETACH);  // it stays by design
     std::error_code error;
     std::filesystem::remove_all(directory_, error);
+    EXPECT_FALSE(error) << directory_ << ": " << error.message();
   }
 
   const std::string& directory() const { return directory_; }
