@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // caisson serve: the sandbox API on this host. As root it starts the helper that handles machines
 // and then gives root up for good; the process that speaks HTTP is never root.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -100,6 +102,24 @@ struct Helper {
   _exit(waitpid(helper, nullptr, 0) == helper ? 0 : 1);
 }
 
+// The right to have a helper here. Whoever watches over one holds it until that has ended, so that
+// a service which comes right after another one neither meets its helper nor uses it while it ends.
+Result<os::UniqueFd> TakeHelperLock(const Places& places) {
+  const std::string path = places.base + "/helper.lock";
+  os::UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return os::SyscallError("open " + path);
+  const auto deadline = std::chrono::steady_clock::now() + kHelperPatience;
+  while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Fail(errors::kMachineUnavailable,
+                  "another caisson serve runs with " + places.base +
+                      "; stop it, or choose another directory with --state");
+    }
+    std::this_thread::sleep_for(50ms);
+  }
+  return lock;
+}
+
 Result<Helper> StartHelper(const Places& places, const ServiceUser& user) {
   std::vector<std::string> words{"caisson",  "machined",    "--state",   places.machines,
                                  "--socket", places.socket, "--user",    std::to_string(user.uid),
@@ -159,7 +179,9 @@ Result<Prepared> PrepareAsRoot(const ServeArguments& arguments, const Places& pl
   CAISSON_TRY(MakeRootDirectory(places.base));
   CAISSON_TRY(MakeServiceDirectory(places.service, user));
   Prepared prepared;
-  if (!arguments.machined && !Answers(places.socket)) {
+  if (!arguments.machined) {
+    // The helper's watcher inherits it.
+    CAISSON_ASSIGN(const os::UniqueFd lock, TakeHelperLock(places));
     CAISSON_ASSIGN(prepared.helper, StartHelper(places, user));
     CAISSON_TRY(AwaitHelper(places, prepared.helper.pid));
   }

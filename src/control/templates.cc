@@ -210,7 +210,7 @@ Result<void> Templates::BuildOne(store::Template& row, const std::stop_token& st
 
 void Templates::Finish(const store::Template& row) {
   const bool is_ready = row.state == store::TemplateState::kReady;
-  Say(row, is_ready ? "info" : "error", is_ready ? "ready" : row.failure);
+  if (is_ready) Say(row, "info", "ready");
   auto kept = store_.Write([&](store::Rows& rows) -> Result<bool> {
     CAISSON_ASSIGN(const auto there, rows.FindTemplate(row.tenant, row.id));
     if (!there) return false;
@@ -234,7 +234,6 @@ void Templates::Build(const std::stop_token& stop) {
     }
     row->state = store::TemplateState::kBuilding;
     static_cast<void>(store_.Write([&](store::Rows& rows) { return rows.UpdateTemplate(*row); }));
-    Say(*row, "info", "building from " + row->base);
     const auto reserved = sandboxes_.Reserve("build-" + row->id);
     auto built = BuildOne(*row, stop);
     // Begun anew by the next service.
@@ -242,6 +241,10 @@ void Templates::Build(const std::stop_token& stop) {
     row->state = built ? store::TemplateState::kReady : store::TemplateState::kFailed;
     row->built_at = sandboxes_.options().now();
     if (!built) row->failure = built.error().message;
+    // A step that failed has been told already.
+    if (!built && built.error().code != errors::kControlTemplateFailed) {
+      Say(*row, "error", row->failure);
+    }
     Finish(*row);
     {
       const std::lock_guard lock(mutex_);

@@ -568,7 +568,7 @@ class Templates(Case):
         lines, status = self.follow(template)
         self.assertEqual(status, "failed")
         self.assertIn("last words", lines)
-        self.assertIn("line 2: exited with code 3", lines)
+        self.assertEqual([line for line in lines if line.startswith("line 2: ")], ["line 2: the command ended with exit code 3"])
         self.refuses(400, self.client.create_sandbox, CreateSandboxRequest(shape=SHAPE, rootfs=template.name))
 
 
