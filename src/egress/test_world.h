@@ -213,9 +213,15 @@ class World {
   ~World() {
     servers_.clear();
     host_server_.clear();
-    (void)os::DropNetworkNamespace(directory_ + "/internet");
     std::error_code error;
+    std::vector<std::string> kept;  // also what a gateway has left that failed to open
+    for (std::filesystem::recursive_directory_iterator it(directory_, error), end;
+         !error && it != end; it.increment(error)) {
+      if (os::OpenNetworkNamespace(it->path().string())) kept.push_back(it->path().string());
+    }
+    for (const std::string& path : kept) EXPECT_TRUE(os::DropNetworkNamespace(path));
     std::filesystem::remove_all(directory_, error);
+    EXPECT_FALSE(error) << error.message();
   }
 
   static constexpr std::array kServed = {"203.0.113.10", "203.0.113.20",    "203.0.113.77",
