@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds the bytes of one connection to the real server over a socketpair, in pieces as the input
-// says: HTTP/1.1, or HTTP/2 when they begin with its preface. The handlers read, answer, stream and
-// upgrade. Whatever comes, the server goes on: nothing hangs, nothing is left over, and what it
-// sends is well-formed as far as a stranger can tell.
+// Feeds the bytes of one connection to the real server over a Unix socket (TCP would run out of
+// ports), in pieces as the input says: HTTP/1.1, or HTTP/2 when they begin with its preface. The
+// handlers read, answer, stream and upgrade. Whatever comes, the server goes on: nothing hangs,
+// nothing is left over, and what it sends is well-formed as far as a stranger can tell.
+#include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "http/head.h"
@@ -46,7 +49,8 @@ void CheckAnswer(std::string_view received) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static TestServer test(FuzzLimits());
+  static const std::string path = fmt::format("/tmp/caisson-http-fuzz-{}.sock", getpid());
+  static TestServer test(FuzzLimits(), {{"unix:" + path, {}}});
   if (size < 2) return 0;
   // The first byte says how the rest is cut, and whether it is HTTP/2.
   const std::size_t piece = (data[0] >> 1) == 0 ? size : (data[0] >> 1);
@@ -54,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   const bool is_http2 = adds_preface || bytes.starts_with(kPreface);
   {
-    RawClient client(test.port());
+    RawClient client(path);
     if (!client.connected()) Fail("the server does not listen any more");
     if (adds_preface) client.Send(kPreface);
     while (!bytes.empty()) {
