@@ -27,6 +27,7 @@ std::unexpected<Status> CannotListen(const std::string& address, std::string_vie
 
 bool AnswersAt(const sockaddr_un& name) {
   const os::UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return true;
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0 ||
          errno != ECONNREFUSED;
 }
