@@ -70,7 +70,7 @@ inline Result<void> WritePattern(Exchange& exchange, std::size_t bytes, std::siz
 
 inline Router TestRoutes(Seen& seen) {
   Router router;
-  const auto counted = [&seen](auto serve) {
+  const auto counted = [&seen](const auto& serve) {
     return [&seen, serve](Exchange& exchange) -> Result<void> {
       auto result = serve(exchange);
       ++seen.ended;
