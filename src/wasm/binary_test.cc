@@ -98,9 +98,9 @@ TEST(Binary, CutAndChangedBytesNeverReadOutside) {
 }
 
 TEST(Binary, SegmentsAreThePagesThatAreNotZero) {
-  std::string memory(5 * 4096, '\0');
+  std::string memory(std::size_t{5} * 4096, '\0');
   memory[4096 + 7] = 'a';
-  memory[2 * 4096] = 'b';
+  memory[std::size_t{2} * 4096] = 'b';
   memory.back() = 'c';
   const std::vector<Segment> segments = NonZeroSegments(memory);
   ASSERT_EQ(segments.size(), 2u);

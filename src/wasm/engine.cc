@@ -146,14 +146,14 @@ Result<std::unique_ptr<Engine>> Engine::CreateMapped(const MappedEngineOptions& 
 Engine::Engine(EngineHandle engine, const std::string& flags)
     : engine_(std::move(engine)),
       fingerprint_(fmt::format("wasmtime {}; {}; {}", WASMTIME_VERSION, flags, CpuFingerprint())),
-      ticker_([this](std::stop_token stop) { Tick(std::move(stop)); }) {}
+      ticker_([this](const std::stop_token& stop) { Tick(stop); }) {}
 
 Engine::~Engine() {
   ticker_.request_stop();
   ticker_.join();
 }
 
-void Engine::Tick(std::stop_token stop) {
+void Engine::Tick(const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   int idle = 0;
   Clock::time_point last = Clock::now();

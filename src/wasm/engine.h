@@ -73,7 +73,7 @@ class Engine {
  private:
   // `flags` name what the configuration adds to the code.
   Engine(EngineHandle engine, const std::string& flags);
-  void Tick(std::stop_token stop);
+  void Tick(const std::stop_token& stop);
 
   EngineHandle engine_;
   std::string fingerprint_;

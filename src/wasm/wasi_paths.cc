@@ -15,11 +15,13 @@ constexpr std::uint64_t kWriteRight = 1u << 6;
 }  // namespace
 
 // A place that a call names by a directory's descriptor and a path.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses
 #define CAISSON_WASI_PATH(base, path, fd_index, path_index)                                     \
   const auto base = NodeFd(u32(fd_index));                                                      \
   if (!(base)) return (base).error() == Errno::kNoSeek ? Errno::kNotDirectory : (base).error(); \
   const auto path = Text(u32(path_index), u32((path_index) + 1));                               \
   if (!(path)) return Errno::kFault
+// NOLINTEND(bugprone-macro-parentheses)
 
 Errno WasiCalls::PathCreateDirectory() {
   CAISSON_WASI_PATH(base, path, 0, 1);
