@@ -125,6 +125,7 @@ Result<Helper> StartHelper(const Places& places, const ServiceUser& user) {
                                  "--socket", places.socket, "--user",    std::to_string(user.uid),
                                  "--images", places.images, "--network", places.network};
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   CAISSON_ASSIGN(os::FdPair life, os::MakePipe());
@@ -157,7 +158,7 @@ Result<void> AwaitHelper(const Places& places, pid_t pid) {
 // Shows the service the image store, which may lie in a home of root's, at a place that it can
 // reach: read-only, and for this process alone.
 Result<std::string> ShowImages(const Places& places) {
-  const std::string shown = places.base + "/images-shown";
+  std::string shown = places.base + "/images-shown";
   CAISSON_TRY(MakeRootDirectory(places.images));
   CAISSON_TRY(MakeRootDirectory(shown));
   if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxEnvValue = 4096;
 inline constexpr std::size_t kMaxEnvBytes = 64 << 10;
 inline constexpr std::int64_t kLeastAutoPause = 60;
 inline constexpr std::int64_t kMostAutoPause = 86400;
-inline constexpr std::int64_t kMostDeleteAfter = 366 * 86400;
+inline constexpr std::int64_t kMostDeleteAfter = std::int64_t{366} * 86400;
 
 bool IsEnvName(std::string_view name);  // [A-Za-z_][A-Za-z0-9_]*
 // control.bad_envs; `field` is "envs".

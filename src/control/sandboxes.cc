@@ -184,7 +184,7 @@ Result<Sandbox> Sandboxes::DeleteHeld(const Sandbox& sandbox) {
   if (sandbox.state == SandboxState::kDestroyed) return sandbox;
   if (sandbox.state == SandboxState::kFailed) return Move(sandbox.id, SandboxEvent::kDelete);
   CountTraffic(sandbox.id);
-  CAISSON_ASSIGN(const Sandbox destroying, Move(sandbox.id, SandboxEvent::kDelete));
+  CAISSON_ASSIGN(Sandbox destroying, Move(sandbox.id, SandboxEvent::kDelete));
   // Tried again by Tend until it works.
   if (!driver_.Destroy(sandbox.id)) return destroying;
   return Move(sandbox.id, SandboxEvent::kDeleted, [&](Sandbox& row) { row.destroyed_at = Now(); });
@@ -232,7 +232,7 @@ Result<Made> Sandboxes::Patch(const Caller& caller, const std::string& id,
 Result<Sandbox> Sandboxes::Resize(const Caller& caller, const std::string& id,
                                   std::int64_t disk_mib) {
   const KeyedLocks::Held held(locks_, id);
-  CAISSON_ASSIGN(const Sandbox sandbox, Get(caller, id));
+  CAISSON_ASSIGN(Sandbox sandbox, Get(caller, id));
   if (sandbox.state != SandboxState::kRunning && sandbox.state != SandboxState::kPaused) {
     return WrongState(sandbox, "a change of its disk");
   }

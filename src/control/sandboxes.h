@@ -47,7 +47,7 @@ struct SandboxesOptions {
   HostCapacity capacity;
   std::int64_t max_disk_mib = 1 << 20;
   std::uint64_t pids = 4096;
-  Milliseconds keep_tombstones = 15 * 60'000;
+  Milliseconds keep_tombstones = Milliseconds{15} * 60'000;
   // What can be asked for as rootfs beside templates.
   std::function<Result<std::vector<RootImage>>()> catalogue;
   std::function<HostNow()> host_now;

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kAdopters = 8;
 constexpr std::int64_t kRoundsBetweenLooks = 3;
 constexpr std::int64_t kRoundsBetweenPurges = 60;
-constexpr Milliseconds kKeepEvents = 24 * 3600'000;
-constexpr Milliseconds kKeepIdempotency = 24 * 3600'000;
+constexpr Milliseconds kKeepEvents = Milliseconds{24} * 3600'000;
+constexpr Milliseconds kKeepIdempotency = Milliseconds{24} * 3600'000;
 
 constexpr SandboxState kLive[] = {SandboxState::kCreating, SandboxState::kRunning,
                                   SandboxState::kPausing,  SandboxState::kPaused,
