@@ -48,7 +48,7 @@ def main() -> int:
             [pathlib.Path(sys.argv[1]) / "bin/st", "run", with_ids(sandbox, process), "--base-url", service.url,
              "--header", f"X-Api-Key: {service.key}", "--checks", CHECKS, "--hypothesis-max-examples", examples,
              "--hypothesis-seed", "1", "--request-timeout", "20000", "--hypothesis-suppress-health-check", "all", *left_out],
-            timeout=1500)
+            timeout=1500, cwd=tempfile.mkdtemp(prefix="caisson-schemathesis-"))
         http.delete(f"/v1/sandboxes/{sandbox}")
     return done.returncode
 
