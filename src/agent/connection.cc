@@ -93,9 +93,24 @@ std::unexpected<Status> FailureStatus(const Failure& failure) {
   return Fail(CodeOf(failure.kind), failure.message);
 }
 
+namespace {
+
+// 0: for good.
+void SetSendTimeout(int fd, milliseconds time) {
+  const timeval value{.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof value);
+}
+
+}  // namespace
+
+// Sending blocks in the kernel, which so fills the socket as soon as there is any room; a poll for
+// room returns only once most of it is empty.
 Connection::Connection(os::UniqueFd fd, milliseconds patience)
     : fd_(std::move(fd)), patience_(patience) {
-  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
+  SetSendTimeout(fd_.get(), patience);
+  const int bytes = kSocketBytes;
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 void Connection::Shutdown() { ::shutdown(fd_.get(), SHUT_RDWR); }
@@ -117,22 +132,23 @@ Result<void> Connection::Send(FrameType type, std::string_view payload) {
   const FrameHeader header = MakeFrameHeader(type, payload.size());
   unsent_.append(header.bytes, kFrameHeaderBytes);
   std::string_view rest = payload;
-  for (;;) {
-    CAISSON_TRY(SendOnce(rest));
-    if (unsent_.empty() && rest.empty()) return {};
-    if (Poll(fd_.get(), POLLOUT, Clock::now() + patience_) == 0) return NoAnswer();
+  while (!unsent_.empty() || !rest.empty()) {
+    const std::size_t before = unsent_.size() + rest.size();
+    CAISSON_TRY(SendOnce(rest, 0));
+    if (unsent_.size() + rest.size() == before) return NoAnswer();
   }
+  return {};
 }
 
 Result<bool> Connection::TrySend(FrameType type, std::string_view payload) {
   CAISSON_TRY(CheckSize(type, payload));
   const std::lock_guard lock(sending_);
   std::string_view nothing;
-  if (!unsent_.empty()) CAISSON_TRY(SendOnce(nothing));
+  if (!unsent_.empty()) CAISSON_TRY(SendOnce(nothing, MSG_DONTWAIT));
   if (!unsent_.empty()) return false;
   const FrameHeader header = MakeFrameHeader(type, payload.size());
   unsent_.append(header.bytes, kFrameHeaderBytes);
-  CAISSON_TRY(SendOnce(payload));
+  CAISSON_TRY(SendOnce(payload, MSG_DONTWAIT));
   unsent_ += payload;
   return true;
 }
@@ -140,22 +156,23 @@ Result<bool> Connection::TrySend(FrameType type, std::string_view payload) {
 Result<bool> Connection::Flush() {
   const std::lock_guard lock(sending_);
   std::string_view nothing;
-  if (!unsent_.empty()) CAISSON_TRY(SendOnce(nothing));
+  if (!unsent_.empty()) CAISSON_TRY(SendOnce(nothing, MSG_DONTWAIT));
   return unsent_.empty();
 }
 
-// What is unsent, and then `rest`, as far as goes without waiting.
-Result<void> Connection::SendOnce(std::string_view& rest) {
+// What is unsent, and then `rest`, as far as goes; with MSG_DONTWAIT without waiting.
+Result<void> Connection::SendOnce(std::string_view& rest, int flags) {
   std::array<iovec, 2> pieces{iovec{unsent_.data(), unsent_.size()},
                               iovec{const_cast<char*>(rest.data()), rest.size()}};
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = pieces.size();
-  const ssize_t count = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (count < 0) {
-    if (errno == EAGAIN || errno == EINTR) return {};
-    return Lost("while something was sent to it");
-  }
+  ssize_t count = 0;
+  do {
+    count = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | flags);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == EAGAIN) return {};
+  if (count < 0) return Lost("while something was sent to it");
   const auto sent = static_cast<std::size_t>(count);
   const std::size_t of_unsent = std::min(sent, unsent_.size());
   unsent_.erase(0, of_unsent);
@@ -167,7 +184,7 @@ Result<void> Connection::SendOnce(std::string_view& rest) {
 Result<bool> Connection::FillOnce(const Deadline& deadline, bool wants_to_send) {
   const std::span<char> room = reader_.Room(kReadBytes);
   for (;;) {
-    const ssize_t count = ::read(fd_.get(), room.data(), room.size());
+    const ssize_t count = ::recv(fd_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (count > 0) {
       reader_.Filled(static_cast<std::size_t>(count));
       return true;
@@ -247,7 +264,7 @@ Result<os::UniqueFd> Connection::Release() {
   if (!reader_.empty()) {
     return Fail(errors::kAgentProtocol, "the machine's agent sent more than its answer");
   }
-  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
+  SetSendTimeout(fd_.get(), milliseconds(0));
   return std::move(fd_);
 }
 

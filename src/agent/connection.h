@@ -69,7 +69,7 @@ class Connection {
 
  private:
   Result<bool> FillOnce(const Deadline& deadline, bool wants_to_send);
-  Result<void> SendOnce(std::string_view& rest);
+  Result<void> SendOnce(std::string_view& rest, int flags);
   std::unexpected<Status> NoAnswer() const;
 
   os::UniqueFd fd_;

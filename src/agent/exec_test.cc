@@ -191,7 +191,7 @@ TEST_F(ExecTest, never_invents_an_end_when_the_agent_dies) {
 }
 
 TEST_F(ExecTest, knows_the_end_of_a_command_whose_supervisor_was_killed) {
-  // At once, too: before the supervisor can say that the command has started.
+  // At once, too: before the supervisor can say that the command has started, or has ended.
   for (int i = 0; i < 50; ++i) {
     const Heard heard = RunIn(agent_, "kill -9 $PPID; exit 9");
     ASSERT_TRUE(heard.exit) << heard.status->message;

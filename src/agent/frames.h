@@ -68,6 +68,9 @@ inline constexpr std::size_t kFrameHeaderBytes = 5;
 inline constexpr std::size_t kMaxDataBytes = 256u << 10;      // of a raw payload
 inline constexpr std::size_t kMaxMessageBytes = 4096u << 10;  // of any other
 
+// What a socket may hold on its way, as far as the system allows.
+inline constexpr int kSocketBytes = 1 << 20;
+
 bool IsFrameType(std::uint8_t type);
 bool IsRaw(FrameType type);
 std::size_t MaxPayload(FrameType type);

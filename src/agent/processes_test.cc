@@ -312,6 +312,14 @@ TEST_F(ProcessesTest, tells_why_a_process_cannot_start_and_forgets_it) {
   EXPECT_TRUE(ListProcesses(agent_.Connect())->empty());
 }
 
+TEST_F(ProcessesTest, refuses_more_arguments_than_it_would_repeat) {
+  Command command = Shell("exit 0");
+  command.argv.insert(command.argv.end(), 1000, std::string(50, 'x'));
+  EXPECT_TRUE(StartProcess(agent_.Connect(), command));
+  command.argv.insert(command.argv.end(), 2000, std::string(50, 'x'));
+  EXPECT_EQ(StartProcess(agent_.Connect(), command).error().code, errors::kAgentBadRequest);
+}
+
 TEST_F(ProcessesTest, lists_what_runs_and_a_bounded_number_of_what_has_ended) {
   const std::string lives = Start("sleep 600");
   for (int i = 0; i < 80; ++i) Wait(Start("exit 0"));

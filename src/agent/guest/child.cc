@@ -20,6 +20,9 @@ namespace {
 // What still comes out of the pipes so long after the command's end belongs to what it left in the
 // background, and nobody waits for it.
 constexpr milliseconds kGrace{250};
+// Small pieces that come closer together than this are left to gather for as long.
+constexpr milliseconds kThick{1};
+constexpr std::size_t kSmallPiece = 32u << 10;
 constexpr milliseconds kMostKillWait{1000};
 constexpr std::size_t kMostEarlySignals = 16;
 constexpr int kMostReadsAtOnce = 32;
@@ -190,7 +193,7 @@ void Child::OnSupervisorGone() {
     FailStart(Fail(FailureKind::kStartFailed,
                    "start " + program_ + ": what starts commands was killed; try again")
                   .error());
-  } else if (!leader_exited() && !reaping_ && ::kill(leader_, 0) != 0) {
+  } else if (!leader_exited() && leader_ != reaped_ && ::kill(leader_, 0) != 0) {
     end_unknown_ = true;
     if (listener_ != nullptr) listener_->OnEndUnknown();
   }
@@ -201,13 +204,12 @@ void Child::OnSupervisorGone() {
 }
 
 void Child::OnReaped(pid_t pid, int wait_status) {
-  if (pid != leader_ || leader_exited()) return;
   if (!started_ && reports_ != nullptr) {  // what the supervisor has said came first
-    reaping_ = true;
+    reaped_ = pid;
     ReadReports();
-    reaping_ = false;
+    reaped_ = -1;
   }
-  if (!started_ || leader_exited()) return;
+  if (pid != leader_ || !started_ || leader_exited()) return;
   status_ = wait_status;
   table_.on_activity_();
   EndInput();
@@ -236,6 +238,7 @@ void Child::Drain() {
   for (Output& output : outputs_) {
     for (int i = 0; i < kMostReadsAtOnce && ReadOutput(output); ++i) continue;
   }
+  PauseOutput(output_paused_);  // what was left to gather
   TellExitIfDrained();
 }
 
@@ -258,7 +261,20 @@ bool Child::ReadOutput(Output& output) {
   if (listener_ != nullptr) {
     listener_->OnOutput(output.stream, {buffer.data(), static_cast<std::size_t>(count)});
   }
+  Gather(output, static_cast<std::size_t>(count));
   return true;
+}
+
+// A command that writes small pieces thick and fast would be slowed down by being heard at once.
+void Child::Gather(Output& output, std::size_t count) {
+  const auto now = Clock::now();
+  const bool is_thick = now - std::exchange(output.last_read, now) < kThick;
+  if (!is_thick || count >= kSmallPiece || status_ || output.source == nullptr) return;
+  output.source->Want(0);
+  if (gathered_ == nullptr) {
+    gathered_ = std::make_unique<Timer>(table_.loop_, [this] { PauseOutput(output_paused_); });
+  }
+  if (!gathered_->is_set()) gathered_->Set(kThick);
 }
 
 void Child::TellExitIfDrained() {

@@ -69,6 +69,7 @@ class Child final : public Disposable {
   struct Output {
     std::unique_ptr<EventSource> source;  // none: at its end
     OutputStream stream = OutputStream::kStdout;
+    Clock::time_point last_read;
     std::int64_t left = 0;  // once the leader has ended: bytes that are still its own
   };
   Attempt<CommandStreams> MakePipes(bool input_open);
@@ -81,6 +82,7 @@ class Child final : public Disposable {
   void TellStarted();
   void FailStart(const Failure& failure);
   bool ReadOutput(Output& output);
+  void Gather(Output& output, std::size_t count);
   void Drain();
   void TellExitIfDrained();
   void WriteInput();
@@ -97,10 +99,10 @@ class Child final : public Disposable {
   std::unique_ptr<EventSource> reports_;
   pid_t leader_ = -1;
   pid_t supervisor_ = -1;
+  pid_t reaped_ = -1;  // just now
   std::optional<int> status_;
   bool started_ = false;
   bool start_failed_ = false;
-  bool reaping_ = false;
   bool end_unknown_ = false;
   bool exit_told_ = false;
   bool tree_ended_ = false;
@@ -109,6 +111,7 @@ class Child final : public Disposable {
   bool output_paused_ = false;
   bool grace_over_ = false;
   std::unique_ptr<Timer> grace_;
+  std::unique_ptr<Timer> gathered_;
 
   std::unique_ptr<EventSource> input_;
   std::string pending_input_;

@@ -28,6 +28,8 @@ void Operation::OnFrame(const Frame& frame) {
 }
 
 HostConnection::HostConnection(Agent& agent, os::UniqueFd fd) : agent_(agent) {
+  const int bytes = kSocketBytes;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   source_ = std::make_unique<EventSource>(agent.loop, std::move(fd),
                                           [this](std::uint32_t events) { OnEvents(events); });
   source_->Want(EPOLLIN);

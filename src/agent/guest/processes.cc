@@ -12,10 +12,11 @@
 namespace caisson::agent::guest {
 namespace {
 
-constexpr std::size_t kMostProcesses = 256;         // that have not ended
-constexpr std::size_t kMostEnded = 64;              // that are still told about
-constexpr std::size_t kMostKeptBytes = 1u << 20;    // of one process's output
-constexpr std::size_t kMostKeptInTotal = 8u << 20;  // of all
+constexpr std::size_t kMostProcesses = 256;             // that have not ended
+constexpr std::size_t kMostEnded = 64;                  // that are still told about
+constexpr std::size_t kMostKeptBytes = 1u << 20;        // of one process's output
+constexpr std::size_t kMostKeptInTotal = 8u << 20;      // of all
+constexpr std::size_t kMostArgumentBytes = 128u << 10;  // which every view repeats
 constexpr std::size_t kMostPendingInput = 1u << 20;
 constexpr std::size_t kEventBytes = sizeof(ProcessEvent);  // beside its data
 
@@ -170,6 +171,13 @@ void ManagedProcess::Terminate(milliseconds grace) {
 }
 
 Attempt<ManagedProcess*> ProcessTable::Start(const Command& command) {
+  std::size_t bytes = command.cwd.size();
+  for (const std::string& argument : command.argv) bytes += argument.size() + sizeof argument;
+  if (bytes > kMostArgumentBytes) {
+    return Fail(FailureKind::kBadRequest,
+                "the arguments of a managed process have more than 131072 bytes in all; put them "
+                "into a file");
+  }
   ForgetEnded();
   const std::size_t live = static_cast<std::size_t>(
       std::ranges::count_if(all_, [](const auto& entry) { return !entry.second->tree_exited(); }));

@@ -140,6 +140,11 @@ StartError BecomeCommand(const SupervisedStart& start, Prepared& prepared) {
   return pid;
 }
 
+// As waitpid(2) has it.
+int WaitStatus(const siginfo_t& ended) {
+  return ended.si_code == CLD_EXITED ? (ended.si_status & 0xff) << 8 : ended.si_status;
+}
+
 [[noreturn]] void Supervise(const SupervisedStart& start) {
   ::prctl(PR_SET_NAME, "caisson-super");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -159,10 +164,15 @@ StartError BecomeCommand(const SupervisedStart& start, Prepared& prepared) {
   for (const int fd : {start.command, start.input, start.output, start.errors}) ::close(fd);
   Report(start.reports, Kind::kStarted, 0, 0);
   for (;;) {
-    int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended == pid) Report(start.reports, Kind::kEnded, status, 0);
-    if (ended < 0 && errno == ECHILD) ::_exit(0);
+    // Told before it is reaped: whenever the supervisor is killed, either the report is there or
+    // the agent inherits what it would have said.
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) != 0) {
+      if (errno == ECHILD) ::_exit(0);
+      continue;
+    }
+    if (ended.si_pid == pid) Report(start.reports, Kind::kEnded, WaitStatus(ended), 0);
+    ::waitpid(ended.si_pid, nullptr, 0);
   }
 }
 
