@@ -112,7 +112,7 @@ Result<void> Exec::Signal(int signal) {
 Result<os::UniqueFd> Dial(os::UniqueFd fd, const DialRequest& request) {
   Connection connection(std::move(fd));
   CAISSON_TRY(connection.SendMessage(FrameType::kDial, request));
-  CAISSON_TRY(connection.Expect(FrameType::kOk));
+  CAISSON_TRY(connection.ExpectLast(FrameType::kOk));
   return connection.Release();
 }
 

@@ -182,7 +182,8 @@ Result<void> Connection::SendOnce(std::string_view& rest, int flags) {
 
 // False when `deadline` has passed or, with `wants_to_send`, something can be sent.
 Result<bool> Connection::FillOnce(const Deadline& deadline, bool wants_to_send) {
-  const std::span<char> room = reader_.Room(kReadBytes);
+  std::span<char> room = reader_.Room(kReadBytes);
+  if (leave_rest_) room = room.first(std::min(room.size(), reader_.Missing()));
   for (;;) {
     const ssize_t count = ::recv(fd_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (count > 0) {
@@ -226,6 +227,11 @@ Result<std::optional<Frame>> Connection::ReceiveWithin(std::optional<millisecond
   quiet_ += std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
   if (quiet_ >= patience_) return NoAnswer();
   return frame;
+}
+
+Result<Frame> Connection::ExpectLast(FrameType type) {
+  leave_rest_ = true;
+  return Expect(type);
 }
 
 Result<Frame> Connection::Expect(FrameType type, milliseconds more) {

@@ -64,7 +64,9 @@ class Connection {
   static std::unexpected<Status> Malformed(FrameType type);
   static std::unexpected<Status> Unexpected(FrameType type);
 
-  // For a stream that goes on without frames. Fails when bytes beyond the last frame have come.
+  // For a stream that goes on without frames: the last one, of which nothing is read but itself,
+  // and then the socket.
+  Result<Frame> ExpectLast(FrameType type);
   Result<os::UniqueFd> Release();
 
  private:
@@ -76,6 +78,7 @@ class Connection {
   std::chrono::milliseconds patience_;
   std::chrono::milliseconds quiet_{0};  // waited in vain so far
   FrameReader reader_;
+  bool leave_rest_ = false;  // what comes after the next frame stays in the socket
   std::mutex sending_;
   std::string unsent_;  // guarded by sending_
 };

@@ -51,11 +51,31 @@ std::span<char> FrameReader::Room(std::size_t least) {
   return {buffer_.data() + end_, buffer_.size() - end_};
 }
 
+namespace {
+
+// What stands before the type.
+std::size_t LengthOf(std::string_view header) {
+  std::size_t length = 0;
+  for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<unsigned char>(header[i]);
+  return length;
+}
+
+}  // namespace
+
+std::size_t FrameReader::Missing() const {
+  const std::string_view rest(buffer_.data() + at_, end_ - at_);
+  if (rest.size() < kFrameHeaderBytes) return kFrameHeaderBytes - rest.size();
+  const std::size_t length = LengthOf(rest);
+  const auto type = static_cast<std::uint8_t>(rest[4]);
+  if (!IsFrameType(type) || length > MaxPayload(FrameType{type})) return 0;
+  const std::size_t payload = rest.size() - kFrameHeaderBytes;
+  return payload < length ? length - payload : 0;
+}
+
 FrameReader::State FrameReader::Next(Frame& frame) {
   const std::string_view rest(buffer_.data() + at_, end_ - at_);
   if (rest.size() < kFrameHeaderBytes) return State::kMore;
-  std::size_t length = 0;
-  for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<unsigned char>(rest[i]);
+  const std::size_t length = LengthOf(rest);
   const auto type = static_cast<std::uint8_t>(rest[4]);
   if (!IsFrameType(type) || length > MaxPayload(FrameType{type})) return State::kBroken;
   if (rest.size() - kFrameHeaderBytes < length) return State::kMore;

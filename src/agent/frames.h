@@ -97,6 +97,8 @@ class FrameReader {
 
   // kBroken for an unknown type or a payload beyond MaxPayload, for good.
   State Next(Frame& frame);
+  // How many bytes there are at least until Next has a frame or a broken one; 0: at once.
+  std::size_t Missing() const;
   // The bytes after the last frame, when the stream goes on without frames; forgets them.
   std::string TakeRest();
   bool empty() const { return at_ == end_; }

@@ -77,7 +77,7 @@ TEST_F(HostileTest, answers_while_a_command_takes_every_process_there_is) {
                             {.command = Shell("while :; do (sleep 100 & sleep 100 &) ; done")});
     ASSERT_TRUE(bomb);
     Heard refused;
-    for (int i = 0; i < 100 && refused.why.empty(); ++i) {
+    for (int i = 0; i < 1000 && refused.why.empty(); ++i) {  // until the bomb has filled all
       std::this_thread::sleep_for(50ms);
       refused = Do("true");
     }

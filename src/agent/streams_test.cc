@@ -91,6 +91,16 @@ TEST_F(StreamsTest, carries_bytes_both_ways_and_half_closes) {
   EXPECT_EQ(ReadAll(stream->get()), "heard 10000005 and hello");
 }
 
+TEST_F(StreamsTest, loses_nothing_of_a_server_that_speaks_first) {
+  const Listener listener = ListenOn("127.0.0.1");
+  for (int i = 0; i < 100; ++i) {
+    std::jthread server([&] { WriteAll(Accept(listener).get(), "SSH-2.0-greeting\r\n"); });
+    auto stream = Dial(agent_.Connect(), {listener.port});
+    ASSERT_TRUE(stream) << stream.error().message;
+    ASSERT_EQ(ReadAll(stream->get()), "SSH-2.0-greeting\r\n");
+  }
+}
+
 TEST_F(StreamsTest, lets_the_machine_half_close_first) {
   const Listener listener = ListenOn("127.0.0.1");
   std::string heard;
