@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "errors/os.h"
+#include "os/argument_pointers.h"
 #include "os/process.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
@@ -227,14 +228,6 @@ Result<Descriptors> OpenDescriptors(const RootedOptions& options) {
   return fds;
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 Result<void> AwaitExec(int failure_fd, const std::string& program) {
   ChildFailure failure;
   ssize_t n = 0;
@@ -311,8 +304,8 @@ Result<Jailed> SpawnInRoot(const RootedOptions& options) {
   CAISSON_ASSIGN(Descriptors fds, OpenDescriptors(options));
   std::vector<std::string> words = options.arguments;
   std::vector<std::string> variables = options.environment;
-  const std::vector<char*> arguments = Pointers(words);
-  const std::vector<char*> environment = Pointers(variables);
+  const std::vector<char*> arguments = os::ArgumentPointers(words);
+  const std::vector<char*> environment = os::ArgumentPointers(variables);
   const ChildPlan plan{.go = fds.go_read.get(),
                        .release = fds.go_write.get(),
                        .failure = fds.failure_write.get(),

@@ -17,6 +17,7 @@
 
 #include "errors/jail.h"
 #include "errors/os.h"
+#include "os/argument_pointers.h"
 #include "os/mount.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
@@ -222,14 +223,6 @@ Result<Descriptors> OpenDescriptors(const SpawnOptions& options) {
   return fds;
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // Waits until the child has executed its program.
 Result<void> AwaitExec(int failure_fd, const std::string& program) {
   ChildFailure failure;
@@ -269,7 +262,7 @@ Result<Jailed> StartOn(const Rung& rung, const SpawnOptions& options, bool& name
   CAISSON_ASSIGN(ticket.outer_mount_namespace, os::MountNamespaceId());
   std::vector<std::string> words = options.arguments;
   words.push_back(ticket.ToText());
-  const std::vector<char*> arguments = Pointers(words);
+  const std::vector<char*> arguments = os::ArgumentPointers(words);
   char* const no_environment[] = {nullptr};
   const bool clean = !options.leave_out.walls.Has(Wall::kCleanStart);
   const ChildPlan plan{.go = fds.go_read.get(),

@@ -175,20 +175,6 @@ Result<void> Limit(Controller controller, const std::string& directory, int vers
   return {};
 }
 
-std::uint64_t NumberIn(const std::string& path, std::string_view key) {
-  const auto text = ReadSmallFile(path);
-  if (!text) return 0;
-  std::size_t at = 0;
-  if (!key.empty()) {
-    at = text->find(std::string(key) + " ");
-    if (at == std::string::npos) return 0;
-    at += key.size() + 1;
-  }
-  std::uint64_t number = 0;
-  std::from_chars(text->data() + at, text->data() + text->size(), number);
-  return number;
-}
-
 bool RemoveGroup(const std::string& directory) {
   // A killed process leaves its group a little after it was reaped.
   for (int attempt = 0; attempt < 50; ++attempt) {
@@ -252,6 +238,20 @@ void SweepDirectory(const std::string& parent, Cgroup::Swept& swept) {
 }
 
 }  // namespace
+
+std::uint64_t NumberIn(const std::string& path, std::string_view key) {
+  const auto text = ReadSmallFile(path);
+  if (!text) return 0;
+  std::size_t at = 0;
+  if (!key.empty()) {
+    at = text->find(std::string(key) + " ");
+    if (at == std::string::npos) return 0;
+    at += key.size() + 1;
+  }
+  std::uint64_t number = 0;
+  std::from_chars(text->data() + at, text->data() + text->size(), number);
+  return number;
+}
 
 const char* ControllerName(Controller controller) {
   switch (controller) {

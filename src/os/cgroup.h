@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -41,6 +42,10 @@ std::string FindUnifiedParent(const std::string& mountinfo, const std::string& o
 // The same of the freezer of version 1.
 std::string FindFreezerParent();
 std::string FindFreezerParent(const std::string& mountinfo, const std::string& own_groups);
+
+// The number that a file of cgroupfs holds or, with `key`, the one behind it on its line; 0 when it
+// cannot be known.
+std::uint64_t NumberIn(const std::string& path, std::string_view key = {});
 
 struct CgroupLimits {
   std::uint64_t memory_bytes = 0;  // swap is not given in addition; 0: no limit

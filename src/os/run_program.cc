@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 
+#include "os/argument_pointers.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 
@@ -59,14 +60,6 @@ struct ChildPlan {
   if (plan.directory != nullptr && ::chdir(plan.directory) != 0) FailChild(plan);
   ::execve(plan.path, plan.arguments, plan.environment);
   FailChild(plan);
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 std::vector<std::string> Environment(
@@ -138,8 +131,8 @@ Result<ChildProcess> Start(const Program& program, Ends& ends) {
   if (path.empty()) return SyscallError("find " + program.arguments[0] + " in PATH", ENOENT);
   std::vector<std::string> words = program.arguments;
   std::vector<std::string> environment = Environment(program.variables);
-  const std::vector<char*> arguments = Pointers(words);
-  const std::vector<char*> variables = Pointers(environment);
+  const std::vector<char*> arguments = ArgumentPointers(words);
+  const std::vector<char*> variables = ArgumentPointers(environment);
   const ChildPlan plan{.path = path.c_str(),
                        .arguments = arguments.data(),
                        .environment = variables.data(),

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "errors/jail.h"
+#include "os/argument_pointers.h"
 #include "os/landlock.h"
 #include "os/syscall_error.h"
 
@@ -312,14 +313,6 @@ Result<os::FdPair> MakeControl() {
   return os::FdPair{os::UniqueFd(fds[0]), os::UniqueFd(fds[1])};
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 Result<ChildPlan> PlanOf(const BootOptions& options, int control) {
   ChildPlan plan;
   const std::size_t needed = 4 + options.command_tasks.size() + options.agent_tasks.size();
@@ -428,8 +421,8 @@ Result<Prepared> Prepare(const BootOptions& options, const BuildRoot& build_root
   CAISSON_ASSIGN(ChildPlan plan, PlanOf(options, control.second.get()));
   std::vector<std::string> words = options.arguments;
   std::vector<std::string> variables = options.environment;
-  const std::vector<char*> arguments = Pointers(words);
-  const std::vector<char*> environment = Pointers(variables);
+  const std::vector<char*> arguments = os::ArgumentPointers(words);
+  const std::vector<char*> environment = os::ArgumentPointers(variables);
   plan.arguments = arguments.data();
   plan.environment = environment.data();
 

@@ -34,20 +34,6 @@ constexpr std::uint64_t kCpuPeriodMicroseconds = 100'000;
 const char* const kAgent = "/agent";  // version 2 alone: there a group has groups or processes
 const char* const kCommands = "/commands";
 
-std::uint64_t NumberIn(const std::string& path, std::string_view key = {}) {
-  const auto text = os::ReadSmallFile(path);
-  if (!text) return 0;
-  std::size_t at = 0;
-  if (!key.empty()) {
-    at = text->find(std::string(key) + " ");
-    if (at == std::string::npos) return 0;
-    at += key.size() + 1;
-  }
-  std::uint64_t number = 0;
-  std::from_chars(text->data() + at, text->data() + text->size(), number);
-  return number;
-}
-
 Result<void> MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) == 0) return {};
   return os::SyscallError("mkdir " + path);
@@ -287,7 +273,7 @@ Result<void> Groups::SetFrozen(bool frozen) const {
   const auto deadline = Clock::now() + milliseconds(10'000);
   for (int attempt = 0;; ++attempt) {
     if (unified != nullptr) {
-      if (NumberIn(directory + "/cgroup.events", "frozen") == (frozen ? 1u : 0u)) return {};
+      if (os::NumberIn(directory + "/cgroup.events", "frozen") == (frozen ? 1u : 0u)) return {};
     } else {
       CAISSON_ASSIGN(const std::string state, os::ReadSmallFile(directory + "/freezer.state"));
       if (state.starts_with(frozen ? "FROZEN" : "THAWED")) return {};
@@ -312,7 +298,7 @@ bool Groups::KillOnce() const {
   bool any = false;
   for (const Hierarchy& hierarchy : hierarchies_) {
     const std::string& outer = hierarchy.directory;
-    if (hierarchy.version == 2 && NumberIn(outer + "/cgroup.events", "populated") == 1) {
+    if (hierarchy.version == 2 && os::NumberIn(outer + "/cgroup.events", "populated") == 1) {
       any = true;
       if (os::WriteSmallFile(outer + "/cgroup.kill", "1")) continue;  // since 5.14
     }
@@ -351,30 +337,30 @@ Result<void> Groups::Remove(milliseconds patience) {
 std::uint64_t Groups::MemoryBytes() const {
   const Hierarchy* memory = With(&Hierarchy::memory);
   if (memory == nullptr) return 0;
-  return NumberIn(memory->directory + kCommands +
-                  (memory->version == 1 ? "/memory.usage_in_bytes" : "/memory.current"));
+  return os::NumberIn(memory->directory + kCommands +
+                      (memory->version == 1 ? "/memory.usage_in_bytes" : "/memory.current"));
 }
 
 std::uint64_t Groups::CpuNanoseconds() const {
   // Version 2 counts time in every group, whether or not it has the controller.
   if (const Hierarchy* unified = Unified()) {
-    return NumberIn(unified->directory + "/cpu.stat", "usage_usec") * 1000;
+    return os::NumberIn(unified->directory + "/cpu.stat", "usage_usec") * 1000;
   }
   const Hierarchy* cpu = With(&Hierarchy::cpu);
-  return cpu == nullptr ? 0 : NumberIn(cpu->directory + "/cpuacct.usage");
+  return cpu == nullptr ? 0 : os::NumberIn(cpu->directory + "/cpuacct.usage");
 }
 
 std::uint64_t Groups::Pids() const {
   const Hierarchy* pids = With(&Hierarchy::pids);
-  return pids == nullptr ? 0 : NumberIn(pids->directory + kCommands + "/pids.current");
+  return pids == nullptr ? 0 : os::NumberIn(pids->directory + kCommands + "/pids.current");
 }
 
 std::uint64_t Groups::OomKills() const {
   const Hierarchy* memory = With(&Hierarchy::memory);
   if (memory == nullptr) return 0;
-  return NumberIn(memory->directory + kCommands +
-                      (memory->version == 1 ? "/memory.oom_control" : "/memory.events"),
-                  "oom_kill");
+  return os::NumberIn(memory->directory + kCommands +
+                          (memory->version == 1 ? "/memory.oom_control" : "/memory.events"),
+                      "oom_kill");
 }
 
 }  // namespace caisson::machine::jail

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "os/argument_pointers.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::oci {
@@ -245,14 +246,6 @@ void Process::Run() {
   ::_exit(0);
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 Result<os::UniqueFd> MoveUp(int fd) {
   os::UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, kLowest));
   if (!copy.valid()) return os::SyscallError("duplicate a descriptor");
@@ -280,10 +273,10 @@ Result<Keeper> Keeper::Start(const KeeperPlan& plan) {
   prepared.control = moved[4].get();
   std::vector<std::string> start = plan.start;
   std::vector<std::string> clear = plan.clear;
-  const std::vector<char*> start_words = Pointers(start);
-  const std::vector<char*> clear_words = Pointers(clear);
+  const std::vector<char*> start_words = os::ArgumentPointers(start);
+  const std::vector<char*> clear_words = os::ArgumentPointers(clear);
   std::vector<std::string> groups = plan.groups;
-  const std::vector<char*> group_words = Pointers(groups);
+  const std::vector<char*> group_words = os::ArgumentPointers(groups);
   prepared.groups = group_words.data();
   prepared.start = start_words.data();
   prepared.clear = clear_words.data();
