@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/secret.h"
 
-#include <openssl/sha.h>
 #include <sys/random.h>
 
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+
+#include "images/files.h"
 
 namespace caisson::control {
 namespace {
@@ -36,17 +37,7 @@ std::string MakeSecret(std::string_view prefix) {
   return out + kAlphabet[(bits << (6 - held)) & 63];
 }
 
-std::string HashOf(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  std::string out;
-  for (const unsigned char byte : digest) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
+std::string HashOf(std::string_view text) { return images::DigestOf(text); }
 
 std::string MakeUlid(store::Milliseconds now) {
   constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
