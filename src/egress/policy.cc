@@ -41,7 +41,7 @@ class RuleReader {
         return Bad("is not ASCII; write the name's ASCII form, as \"xn--bcher-kva.example\"");
       }
     }
-    if (text_ == "*") return Rule{.everything = true, .address = {}, .host = {}};
+    if (text_ == "*") return Rule{.everything = true, .address = {}, .name = {}};
     if (text_.find("://") != std::string::npos) {
       return Bad("is a URL; write the host alone, as \"example.com\" or \"example.com:443\"");
     }
@@ -70,7 +70,7 @@ class RuleReader {
     const std::string_view place = text.substr(0, colon);
     if (place.find('/') != std::string_view::npos) return ReadNetwork(place, port);
     if (const auto address = ParseAddress(place)) {
-      return Rule{.address = AddressRule{{*address, *address}, port, index_}, .host = {}};
+      return Rule{.address = AddressRule{{*address, *address}, port, index_}, .name = {}};
     }
     return ReadHost(place, port);
   }
@@ -102,11 +102,15 @@ class RuleReader {
                       "for the address",
                       FormatAddress(range.first), prefix, FormatAddress(*address)));
     }
-    return Rule{.address = AddressRule{range, port, index_}, .host = {}};
+    return Rule{.address = AddressRule{range, port, index_}, .name = {}};
   }
 
   Result<Rule> ReadHost(std::string_view place, std::optional<std::uint16_t> port) const {
-    HostRule rule{.host = {}, .wildcard = place.starts_with("*."), .port = port};
+    NameRule rule{.name = {},
+                  .wildcard = place.starts_with("*."),
+                  .port = port,
+                  .text = text_,
+                  .index = index_};
     if (place == "*") {
       return Bad(
           "is \"*\" with a port; write \"0.0.0.0/0:443\" for one port of all public addresses");
@@ -118,9 +122,9 @@ class RuleReader {
     if (rest.ends_with('.')) return Bad("ends in a dot; leave the dot out");
     if (rest.empty()) return Bad("names no host; write \"example.com\"");
     if (rest.size() > kMaxName) return Bad("has a host name of more than 253 characters");
-    std::ranges::transform(rest, std::back_inserter(rule.host), Lower);
-    CAISSON_TRY(CheckLabels(rule.host));
-    return Rule{.address = {}, .host = std::move(rule)};
+    std::ranges::transform(rest, std::back_inserter(rule.name), Lower);
+    CAISSON_TRY(CheckLabels(rule.name));
+    return Rule{.address = {}, .name = std::move(rule)};
   }
 
   Result<void> CheckLabels(std::string_view name) const {
@@ -188,6 +192,18 @@ json::Object EffectOf(const std::string& text, const AddressRule& rule) {
   return effect;
 }
 
+json::Object EffectOf(const NameRule& rule, bool needed) {
+  json::Object effect{{"rule", rule.text},
+                      {"enforced", needed && rule.is_checked() ? "name" : "address"},
+                      {"opens", json::Array{(rule.wildcard ? "*." : "") + rule.name}}};
+  if (rule.port) {
+    effect.Set("port", static_cast<int>(*rule.port));
+  } else {
+    effect.Set("ports", json::Array{static_cast<int>(kHttpPort), static_cast<int>(kHttpsPort)});
+  }
+  return effect;
+}
+
 }  // namespace
 
 Result<Rule> ParseRule(const std::string& text, std::size_t index) {
@@ -202,7 +218,7 @@ Policy Policy::DenyAll() {
   return policy;
 }
 
-Result<Policy> Policy::Parse(const std::vector<std::string>& rules) {
+Result<Policy> Policy::Parse(const std::vector<std::string>& rules, HostNames names) {
   if (rules.size() > kMaxRules) {
     return Fail(errors::kEgressTooManyRules,
                 fmt::format("egress has {} rules; there may be {}: join addresses to networks",
@@ -212,8 +228,8 @@ Result<Policy> Policy::Parse(const std::vector<std::string>& rules) {
   policy.rules_ = rules;
   policy.public_ = rules.empty();
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    CAISSON_ASSIGN(const Rule rule, ParseRule(rules[i], i));
-    if (rule.host) {
+    CAISSON_ASSIGN(Rule rule, ParseRule(rules[i], i));
+    if (rule.name && names == HostNames::kRefused) {
       return Fail(
           errors::kEgressHostNamesUnsupported,
           fmt::format("egress[{}] \"{}\" is a rule by host name, which is not enforced here; "
@@ -222,6 +238,7 @@ Result<Policy> Policy::Parse(const std::vector<std::string>& rules) {
     }
     if (rule.everything) policy.public_ = true;
     if (rule.address) policy.addresses_.push_back(*rule.address);
+    if (rule.name) policy.names_.push_back(*std::move(rule.name));
   }
   return policy;
 }
@@ -249,10 +266,13 @@ std::vector<Policy::PortRanges> Policy::OpenOnPorts() const {
 
 json::Value Policy::Effective() const {
   json::Array rules;
-  std::size_t next = 0;
+  std::size_t address = 0;
+  std::size_t name = 0;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
-    if (next < addresses_.size() && addresses_[next].index == i) {
-      rules.emplace_back(EffectOf(rules_[i], addresses_[next++]));
+    if (address < addresses_.size() && addresses_[address].index == i) {
+      rules.emplace_back(EffectOf(rules_[i], addresses_[address++]));
+    } else if (name < names_.size() && names_[name].index == i) {
+      rules.emplace_back(EffectOf(names_[name++], opens_names()));
     } else {
       rules.emplace_back(json::Object{{"rule", rules_[i]},
                                       {"enforced", "address"},
@@ -261,7 +281,9 @@ json::Value Policy::Effective() const {
   }
   return json::Object{{"enforced", true},
                       {"default", public_ ? "public" : "drop"},
-                      {"names", public_ ? "resolved" : "none"},
+                      {"names", public_         ? "resolved"
+                                : opens_names() ? "allowed"
+                                                : "none"},
                       {"ipv6", "dropped"},
                       {"exceptions", json::Array{}},
                       {"rules", std::move(rules)}};

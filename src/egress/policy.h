@@ -9,6 +9,12 @@
 // TCP and UDP to that port. Ranges of ClosedRanges() (egress/address.h) are open to nobody: a rule
 // that lies in them is accepted and echoed, because clients write "240.0.0.0/4" for "nothing", and
 // opens nothing; Effective() says so rule by rule. IPv6 is dropped whole, so its rules are refused.
+//
+// A rule by name opens what the name resolves to, and the name itself to the resolver. Without a
+// port it opens TCP 80 and 443, where each connection must say the name (Host, SNI); so does one
+// with port 80 or 443. With another port it opens TCP and UDP to that port of the addresses, where
+// nothing checks the name: Effective() says "address" of it. "*.example.com" means one or more
+// labels below example.com, and not example.com itself. Beside "*" rules by name add nothing.
 #pragma once
 
 #include <cstddef>
@@ -34,22 +40,32 @@ struct AddressRule {
   bool operator==(const AddressRule&) const = default;
 };
 
-// A name and everything below it (`wildcard`: not the name itself).
-struct HostRule {
-  std::string host;  // lower case, without "*."
+inline constexpr std::uint16_t kHttpPort = 80;
+inline constexpr std::uint16_t kHttpsPort = 443;
+
+// A name, or with `wildcard` everything below it and not the name itself.
+struct NameRule {
+  std::string name;  // lower case, ASCII, without "*." and without a dot at its end
   bool wildcard = false;
-  std::optional<std::uint16_t> port;
-  bool operator==(const HostRule&) const = default;
+  std::optional<std::uint16_t> port;  // empty: 80 and 443
+  std::string text;                   // as it was written
+  std::size_t index = 0;              // in Policy::rules()
+  // Whether connections are checked for the name; else they are opened by address.
+  bool is_checked() const { return !port || *port == kHttpPort || *port == kHttpsPort; }
+  bool operator==(const NameRule&) const = default;
 };
+
+// Whether rules by name are taken: only for what enforces them (Capabilities::host_name_rules).
+enum class HostNames : std::uint8_t { kRefused, kEnforced };
 
 // One rule of the grammar.
 struct Rule {
   bool everything = false;  // "*"
   std::optional<AddressRule> address;
-  std::optional<HostRule> host;
+  std::optional<NameRule> name;
 };
 // Fails with egress.bad_rule and egress.ipv6_unsupported; the message begins with "egress[index]"
-// and says what to write instead. Host rules are parsed: whether they are enforced is the policy's.
+// and says what to write instead. Rules by name are parsed: whether they are taken is the policy's.
 Result<Rule> ParseRule(const std::string& text, std::size_t index);
 
 class Policy {
@@ -59,13 +75,18 @@ class Policy {
   // Nothing at all; says "240.0.0.0/4", as clients do.
   static Policy DenyAll();
   // Fails as ParseRule, and with egress.too_many_rules and egress.host_names_unsupported.
-  static Result<Policy> Parse(const std::vector<std::string>& rules);
+  static Result<Policy> Parse(const std::vector<std::string>& rules,
+                              HostNames names = HostNames::kRefused);
 
   // Verbatim, in their order.
   const std::vector<std::string>& rules() const { return rules_; }
   bool opens_public() const { return public_; }
   // All that is open when !opens_public(); may lie in closed ranges, partly or wholly.
   const std::vector<AddressRule>& addresses() const { return addresses_; }
+  // Rules by name; egress/name_rules.h looks names up in them. Without meaning when opens_public().
+  const std::vector<NameRule>& names() const { return names_; }
+  // Whether a gate is needed for it: it has rules by name that open something.
+  bool opens_names() const { return !public_ && !names_.empty(); }
 
   // What of it reaches the network: closed ranges taken out, without overlaps.
   std::vector<Range> OpenOnAllPorts() const;
@@ -75,9 +96,10 @@ class Policy {
   };
   std::vector<PortRanges> OpenOnPorts() const;  // by port
 
-  // {"enforced":true, "default":"drop"|"public", "names":"resolved"|"none", "ipv6":"dropped",
-  //  "exceptions":[], "rules":[{"rule","enforced":"address"|"nothing","opens":["203.0.113.0/24"…],
-  //  "port"?,"closed":["private addresses (RFC 1918)"…]?}]}: what GET …/egress adds to the echo.
+  // {"enforced":true, "default":"drop"|"public", "names":"resolved"|"allowed"|"none",
+  //  "ipv6":"dropped", "exceptions":[], "rules":[{"rule","enforced":"name"|"address"|"nothing",
+  //  "opens":["203.0.113.0/24"…],"port"?,"ports":[80,443]?,"closed":["private addresses…"…]?}]}:
+  // what GET …/egress adds to the echo. "allowed": names of the rules and no others.
   json::Value Effective() const;
 
   bool operator==(const Policy&) const = default;
@@ -86,6 +108,7 @@ class Policy {
   std::vector<std::string> rules_;
   bool public_ = true;
   std::vector<AddressRule> addresses_;
+  std::vector<NameRule> names_;
 };
 
 }  // namespace caisson::egress

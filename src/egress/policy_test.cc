@@ -108,9 +108,29 @@ TEST(Policy, refuses_host_names_until_they_are_enforced) {
 }
 
 TEST(Policy, reads_the_parts_of_host_rules) {
-  EXPECT_EQ(ParseRule("*.Example.COM:8443", 0)->host,
-            (HostRule{.host = "example.com", .wildcard = true, .port = 8443}));
-  EXPECT_EQ(ParseRule("a.b", 0)->host, (HostRule{.host = "a.b", .wildcard = false, .port = {}}));
+  EXPECT_EQ(ParseRule("*.Example.COM:8443", 7)->name, (NameRule{.name = "example.com",
+                                                                .wildcard = true,
+                                                                .port = 8443,
+                                                                .text = "*.Example.COM:8443",
+                                                                .index = 7}));
+  EXPECT_EQ(ParseRule("a.b", 0)->name,
+            (NameRule{.name = "a.b", .wildcard = false, .port = {}, .text = "a.b", .index = 0}));
+}
+
+TEST(Policy, takes_host_names_where_they_are_enforced) {
+  const std::vector<std::string> rules = {"203.0.113.7", "example.com", "*.example.com:8443"};
+  const Policy policy = Policy::Parse(rules, HostNames::kEnforced).value();
+  EXPECT_EQ(policy.rules(), rules);
+  EXPECT_FALSE(policy.opens_public());
+  EXPECT_TRUE(policy.opens_names());
+  ASSERT_EQ(policy.names().size(), 2u);
+  EXPECT_TRUE(policy.names()[0].is_checked());
+  EXPECT_FALSE(policy.names()[1].is_checked());
+  EXPECT_EQ(policy.names()[1].index, 2u);
+  ASSERT_EQ(policy.addresses().size(), 1u);
+  EXPECT_FALSE(Policy::Parse({"*", "example.com"}, HostNames::kEnforced)->opens_names());
+  EXPECT_EQ(Policy::Parse({"example..com"}, HostNames::kEnforced).error().code,
+            errors::kEgressBadRule);
 }
 
 TEST(Policy, refuses_ipv6_with_a_word_of_its_own) {
@@ -197,6 +217,25 @@ TEST(Policy, says_what_each_rule_does) {
   EXPECT_EQ(Written(rules[2]),
             R"x({"rule":"8.0.0.0/6","enforced":"address","opens":["8.0.0.0/7","11.0.0.0/8"],)x"
             R"x("closed":["10.0.0.0/8: private addresses (RFC 1918)"]})x");
+}
+
+TEST(Policy, says_which_rules_by_name_are_checked_by_name) {
+  const json::Value effective =
+      Policy::Parse({"Example.com", "*.a.test:443", "b.test:22", "203.0.113.7"},
+                    HostNames::kEnforced)
+          ->Effective();
+  EXPECT_EQ(Written(*effective.Find("default")), R"("drop")");
+  EXPECT_EQ(Written(*effective.Find("names")), R"("allowed")");
+  const auto& rules = effective.Find("rules")->as_array();
+  ASSERT_EQ(rules.size(), 4u);
+  EXPECT_EQ(Written(rules[0]),
+            R"({"rule":"Example.com","enforced":"name","opens":["example.com"],"ports":[80,443]})");
+  EXPECT_EQ(Written(rules[1]),
+            R"({"rule":"*.a.test:443","enforced":"name","opens":["*.a.test"],"port":443})");
+  EXPECT_EQ(Written(rules[2]),
+            R"({"rule":"b.test:22","enforced":"address","opens":["b.test"],"port":22})");
+  EXPECT_EQ(Written(rules[3]),
+            R"({"rule":"203.0.113.7","enforced":"address","opens":["203.0.113.7"]})");
 }
 
 TEST(Policy, says_that_public_addresses_are_open) {
