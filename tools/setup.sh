@@ -23,7 +23,10 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
                 libseccomp-dev libssl-dev libsqlite3-dev libutf8proc-dev unicode-data
                 libboost1.81-dev libnghttp2-dev libcurl4-openssl-dev)
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux
-               mmdebstrap runc curl nghttp2-client openssl)
+               mmdebstrap runc curl nghttp2-client openssl nftables e2fsprogs)
+# Of the backports suite of the mirror that apt already uses, by the beginning of their version: the main suite's are too
+# old. Where they cannot be had, the tests that need them are skipped and say so.
+backports=(runsc=0.0~20240729)
 full_packages=(erofs-utils llvm-19 wrk)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
@@ -128,6 +131,69 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# The apt source of the main suite, with its backports in that one's place: the same mirror, the same keyring.
+backports_source() { # backports_source bookworm
+  local entry file
+  entry=$(apt-get indextargets --format '$(COMPONENT) $(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' |
+    awk -v suite="$1" '$1 == "main" && $2 == suite { print $3; exit }')
+  file=${entry%:*}
+  [ -f "$file" ] || return 1
+  if [[ $file == *.sources ]]; then
+    grep -v '^#' "$file" | awk -v n="${entry##*:}" -v suite="$1-backports" 'BEGIN { RS = ""; FS = "\n" }
+      NR == n { for (i = 1; i <= NF; ++i) {
+        if ($i ~ /^Suites:/) $i = "Suites: " suite
+        if ($i ~ /^Components:/) $i = "Components: main"
+        print $i } }'
+  else
+    sed -n "${entry##*:}s/ $1 .*/ $1-backports main/p" "$file"
+  fi
+}
+
+# Only what is pinned is taken from it: apt prefers a backports suite for nothing by itself.
+add_backports_suite() {
+  local suite source pins name kind=sources
+  suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+  source=$(backports_source "$suite") || return 1
+  [ -n "$source" ] || return 1
+  [[ $source == deb\ * ]] && kind=list
+  pins=
+  for name in "${backports[@]}"; do
+    pins+="Package: ${name%%=*}"$'\n'"Pin: version ${name#*=}*"$'\n'"Pin-Priority: 990"$'\n\n'
+  done
+  "${as_root[@]}" tee "/etc/apt/sources.list.d/caisson-backports.$kind" <<<"$source" >/dev/null
+  "${as_root[@]}" tee /etc/apt/preferences.d/caisson-backports <<<"$pins" >/dev/null
+  "${as_root[@]}" apt-get update -qq
+}
+
+installed_as() { # installed_as runsc=0.0~20240729
+  [[ $(dpkg-query -W -f='${Version}' "${1%%=*}" 2>/dev/null) == "${1#*=}"* ]]
+}
+
+install_backports() {
+  local name wanted=()
+  is_debian || return 0
+  for name in "${backports[@]}"; do
+    installed_as "$name" || wanted+=("${name%%=*}")
+  done
+  [ ${#wanted[@]} -eq 0 ] && return
+  if [ "$(id -u)" -ne 0 ]; then
+    as_root=(sudo -n)
+    sudo -n true 2>/dev/null || { say "not root: the tests that need ${wanted[*]} will be skipped"; return; }
+  fi
+  say "installing from the backports suite: ${wanted[*]}"
+  if ! add_backports_suite; then
+    # A source that apt cannot read would spoil its next updates, too.
+    "${as_root[@]}" rm -f /etc/apt/sources.list.d/caisson-backports.{sources,list}
+    say "the backports suite cannot be had: the tests that need ${wanted[*]} will be skipped"
+    return
+  fi
+  for name in "${backports[@]}"; do
+    installed_as "$name" ||
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${name%%=*}" >/dev/null ||
+      say "apt cannot install ${name%%=*}: the tests that need it will be skipped"
+  done
+}
+
 make_environment() {
   local stamp
   stamp=$(sha256sum tools/requirements.txt | cut -d' ' -f1)
@@ -166,6 +232,7 @@ make_peers() {
 
 look
 install_packages
+[ "$tier" != build ] && install_backports
 make_environment
 [ "$tier" = full ] && make_peers
 say "pinned artifacts in .deps"

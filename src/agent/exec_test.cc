@@ -364,5 +364,31 @@ TEST_F(ExecTest, does_not_wait_forever_for_an_agent_that_is_stopped) {
   EXPECT_TRUE(Ping(agent_.Connect()));
 }
 
+TEST(AgentOptions, commands_get_no_more_processes_than_they_are_given) {
+  AgentUnderTest agent({"--command-processes", "77"});
+  EXPECT_EQ(RunIn(agent, "grep -o 'Max processes *77 *77' /proc/self/limits | tr -d ' '").output,
+            "Maxprocesses7777\n");
+}
+
+TEST(AgentOptions, it_listens_where_it_is_told_and_takes_the_place_of_a_socket_that_was_left) {
+  char path[] = "/tmp/caisson-agent-listens-XXXXXX";
+  ::close(::mkstemp(path));
+  for (int life = 0; life < 2; ++life) {
+    const AgentUnderTest agent({"--listen-path", path});
+    const auto connect = [&path] {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::string(path).copy(address.sun_path, sizeof address.sun_path - 1);
+      os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const auto* name = reinterpret_cast<const sockaddr*>(&address);
+      return ::connect(fd.get(), name, sizeof address) == 0 ? std::move(fd) : os::UniqueFd();
+    };
+    os::UniqueFd connection;
+    EXPECT_TRUE(Eventually([&] { return (connection = connect()).valid(); }));
+    EXPECT_TRUE(Ping(std::move(connection)));
+  }
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace caisson::agent

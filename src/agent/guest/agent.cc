@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ namespace caisson::agent::guest {
 namespace {
 
 constexpr milliseconds kAcceptAgain{100};
+constexpr int kBacklog = 128;
 
 std::string DrawBootId() {
   std::array<unsigned char, 16> bytes{};
@@ -69,6 +71,25 @@ std::uint64_t RaiseOpenFiles() {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   return before;
+}
+
+// One that was left by an earlier life of the machine makes room.
+os::UniqueFd ListenAt(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return os::UniqueFd();
+  }
+  path.copy(address.sun_path, path.size());
+  (void)::unlink(path.c_str());
+  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid() ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
+    return os::UniqueFd();
+  }
+  return socket;
 }
 
 class Acceptor {
@@ -126,7 +147,8 @@ class Reaper {
 }  // namespace
 
 Agent::Agent(const Options& options, std::uint64_t open_files)
-    : spawner(options.cgroup_procs, open_files),
+    : spawner(options.cgroup_procs,
+              {.open_files = open_files, .processes = options.command_processes}),
       children(loop, spawner, [this] { watchers.NoteActivity(); }),
       processes(loop, children),
       boot_id(DrawBootId()) {
@@ -160,8 +182,11 @@ std::string RunAgent(const Options& options) {
   ::mallopt(M_TRIM_THRESHOLD, 64 << 10);
   if (!OpenStandardDescriptors()) return "open the standard descriptors: " + os::ErrnoText(errno);
   for (const int fd : options.cgroup_procs) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  ::fcntl(options.listener, F_SETFD, FD_CLOEXEC);
-  if (::fcntl(options.listener, F_SETFL, O_NONBLOCK) != 0) {
+  os::UniqueFd listener =
+      options.listen_path.empty() ? os::UniqueFd(options.listener) : ListenAt(options.listen_path);
+  if (!listener.valid()) return "listen at " + options.listen_path + ": " + os::ErrnoText(errno);
+  ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
+  if (::fcntl(listener.get(), F_SETFL, O_NONBLOCK) != 0) {
     return "descriptor " + std::to_string(options.listener) +
            " is no listening socket: " + os::ErrnoText(errno);
   }
@@ -182,7 +207,7 @@ std::string RunAgent(const Options& options) {
   const auto endpoint = SelfEndpoint::Listen(agent, options.self_port);
   if (!endpoint) return endpoint.error().message;
   const Reaper reaper(agent, std::move(signals));
-  const Acceptor acceptor(agent, os::UniqueFd(options.listener));
+  const Acceptor acceptor(agent, std::move(listener));
   agent.loop.Run();
 }
 

@@ -22,8 +22,10 @@ namespace caisson::agent::guest {
 
 struct Options {
   int listener = 3;
+  std::string listen_path;  // not empty: in place of `listener`, a socket of this name
   std::vector<int> cgroup_procs;
-  std::uint16_t self_port = 1029;  // 0: any that is free
+  std::uint64_t command_processes = 0;  // of one user; 0: no limit of ours
+  std::uint16_t self_port = 1029;       // 0: any that is free
 };
 
 // What the machine is busy with, for whoever watches.

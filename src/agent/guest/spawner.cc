@@ -32,7 +32,7 @@ bool WriteAll(int fd, std::string_view bytes) {
 }
 
 // In the spawner's process: what the agent has reserved for itself is not for commands.
-int BecomeOrdinary(const std::vector<int>& cgroup_procs, std::uint64_t open_files) {
+int BecomeOrdinary(const std::vector<int>& cgroup_procs, const CommandLimits& limits) {
   ::prctl(PR_SET_NAME, "caisson-spawner");
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
@@ -46,9 +46,12 @@ int BecomeOrdinary(const std::vector<int>& cgroup_procs, std::uint64_t open_file
   ::setpriority(PRIO_PROCESS, 0, 0);
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = std::min<rlim_t>(open_files, limit.rlim_max);
+  limit.rlim_cur = std::min<rlim_t>(limits.open_files, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  return 0;
+  if (limits.processes == 0) return 0;
+  ::getrlimit(RLIMIT_NPROC, &limit);
+  limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limits.processes, limit.rlim_max);
+  return ::setrlimit(RLIMIT_NPROC, &limit) == 0 ? 0 : errno;
 }
 
 // The descriptors of one message; empty when the agent is gone.
@@ -106,7 +109,7 @@ Attempt<void> Spawner::Prepare() {
   if (pid < 0) return Fail(FailureKind::kBusy, "start the process that starts commands", errno);
   if (pid == 0) {
     // What it needs stands at 3; 0 to 2 stay, so that no stream of a command gets their numbers.
-    const int error = BecomeOrdinary(cgroup_procs_, open_files_);
+    const int error = BecomeOrdinary(cgroup_procs_, limits_);
     if (other.get() != 3) ::dup3(other.get(), 3, O_CLOEXEC);
     ::close_range(4, ~0U, 0);
     const char byte = static_cast<char>(error);
@@ -121,7 +124,8 @@ Attempt<void> Spawner::Prepare() {
   } while (count < 0 && errno == EINTR);
   if (count != 1) return Fail(FailureKind::kInternal, "the spawner was killed as it started");
   if (error != 0) {
-    return Fail(FailureKind::kInternal, "the spawner cannot join the cgroup of commands", error);
+    return Fail(FailureKind::kInternal,
+                "the spawner cannot join the cgroup of commands, or take their limits", error);
   }
   pid_ = pid;
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);

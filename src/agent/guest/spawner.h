@@ -41,12 +41,18 @@ struct CommandStreams {
   os::UniqueFd errors;
 };
 
+// What commands get of the resource limits.
+struct CommandLimits {
+  std::uint64_t open_files = 0;  // soft
+  std::uint64_t processes = 0;   // soft and hard; 0: as they are
+};
+
 class Spawner {
  public:
   // `cgroup_procs`: files that a process joins a cgroup by when it writes "0" to them. They stay
-  // the caller's. `open_files`: the soft limit that commands get.
-  Spawner(std::vector<int> cgroup_procs, std::uint64_t open_files)
-      : cgroup_procs_(std::move(cgroup_procs)), open_files_(open_files) {}
+  // the caller's.
+  Spawner(std::vector<int> cgroup_procs, const CommandLimits& limits)
+      : cgroup_procs_(std::move(cgroup_procs)), limits_(limits) {}
 
   // The reports come through `reports`, whose end tells that the supervisor is gone.
   Attempt<void> Start(const Command& command, CommandStreams streams, os::UniqueFd reports);
@@ -62,7 +68,7 @@ class Spawner {
   Attempt<void> SendStart(const CommandStreams& streams, int command, int reports);
 
   std::vector<int> cgroup_procs_;
-  std::uint64_t open_files_;
+  CommandLimits limits_;
   pid_t pid_ = -1;
   os::UniqueFd socket_;
 };

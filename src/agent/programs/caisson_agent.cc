@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// caisson-agent [--listen-fd N] [--cgroup-procs FD[,FD…]] [--self-port PORT]
+// caisson-agent [--listen-fd N | --listen-path PATH] [--cgroup-procs FD[,FD…]]
+//               [--command-processes N] [--self-port PORT]
 //
 // The agent that runs inside a machine, as pid 1 of a jail or as a service of a virtual machine.
-// Descriptor 3, or N, is a listening stream socket. As `timeout` it is timeout(1).
+// Descriptor 3, or N, is a listening stream socket, or it makes one at PATH. As `timeout` it is
+// timeout(1).
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -17,7 +19,8 @@ namespace {
 using caisson::agent::guest::Options;
 
 constexpr char kUsage[] =
-    "usage: caisson-agent [--listen-fd N] [--cgroup-procs FD[,FD...]] [--self-port PORT]\n";
+    "usage: caisson-agent [--listen-fd N | --listen-path PATH] [--cgroup-procs FD[,FD...]]\n"
+    "                     [--command-processes N] [--self-port PORT]\n";
 
 std::optional<int> ReadNumber(std::string_view text, int most) {
   int number = 0;
@@ -41,10 +44,16 @@ bool ReadOption(std::string_view name, std::string_view value, Options& options)
     }
     return true;
   }
+  if (name == "--listen-path") {
+    options.listen_path = value;
+    return value.starts_with('/');
+  }
   const auto number = ReadNumber(value, name == "--self-port" ? 65'535 : 1 << 20);
   if (!number) return false;
   if (name == "--listen-fd") {
     options.listener = *number;
+  } else if (name == "--command-processes") {
+    options.command_processes = static_cast<std::uint64_t>(*number);
   } else if (name == "--self-port") {
     options.self_port = static_cast<std::uint16_t>(*number);
   } else {
