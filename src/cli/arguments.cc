@@ -442,6 +442,11 @@ class CommandLine {
     CLI::App* command =
         Subcommand("machined", "Make machines for a service that is not root; stop with SIGTERM",
                    kMachinedFooter);
+    command
+        ->add_option("--driver", machined_.drivers,
+                     "Which machines to make: jail (the default); can be given several times")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"jail"}));
     command->add_option("--state", machined_.state, "A directory for disks and records")
         ->type_name("DIR")
         ->required();

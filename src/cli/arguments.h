@@ -108,6 +108,7 @@ struct ImagesArguments {
 };
 
 struct MachinedArguments {
+  std::vector<std::string> drivers;  // names; none: the jail
   std::string state;
   std::string socket;
   std::uint32_t user = 0;

@@ -4,22 +4,24 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "errors/machine.h"
 #include "images/store.h"
-#include "machine/jail/helper.h"
-#include "machine/jail/machines.h"
-#include "machine/jail/networks.h"
+#include "machine/helper/server.h"
+#include "machine/jail/driver.h"
+#include "machine/machines.h"
+#include "machine/networks.h"
 
 namespace caisson::cli {
 namespace {
-
-namespace jail = machine::jail;
 
 std::string BesideThisProgram(const char* name) {
   std::array<char, 4096> path{};
@@ -28,23 +30,44 @@ std::string BesideThisProgram(const char* name) {
   return self.substr(0, self.rfind('/') + 1) + name;
 }
 
-Result<std::unique_ptr<jail::Helper>> Open(const MachinedArguments& arguments) {
+using OpenDriver =
+    std::function<Result<std::unique_ptr<machine::LocalDriver>>(machine::SharedParts)>;
+
+// What each name of --driver stands for. The jail has the state directory itself, as it had before
+// there were others.
+std::map<std::string, OpenDriver> Known(const MachinedArguments& arguments) {
+  const std::string images = arguments.images.value_or(images::Store::DefaultDirectory());
+  const std::string agent = arguments.agent.value_or(BesideThisProgram("caisson-agent"));
+  return {{"jail", [=](machine::SharedParts parts) {
+             return machine::jail::OpenJail(
+                 {.workshop = {.state = arguments.state, .images = images, .agent = agent},
+                  .prepared = arguments.prepared,
+                  .threads = arguments.builders},
+                 std::move(parts));
+           }}};
+}
+
+Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& arguments) {
   if (::geteuid() != 0) {
     return Fail(errors::kMachineUnavailable, "machines are made by root; run this with sudo");
   }
-  jail::MachinesOptions options;
-  options.workshop.state = arguments.state;
-  options.workshop.images = arguments.images.value_or(images::Store::DefaultDirectory());
-  options.workshop.agent = arguments.agent.value_or(BesideThisProgram("caisson-agent"));
-  options.prepared = arguments.prepared;
-  options.threads = arguments.builders;
-  std::unique_ptr<jail::Networks> networks = jail::NoNetworks();
+  std::shared_ptr<machine::Networks> networks = machine::NoNetworks();
   if (!arguments.without_network) {
-    CAISSON_ASSIGN(networks, jail::GatewayNetworks({.directory = arguments.network}));
+    CAISSON_ASSIGN(networks, machine::GatewayNetworks({.directory = arguments.network}));
   }
-  CAISSON_ASSIGN(std::unique_ptr<jail::Machines> machines,
-                 jail::Machines::Open(options, std::move(networks)));
-  return jail::Helper::Listen(std::move(machines), arguments.socket, arguments.user);
+  const machine::SharedParts parts{.networks = networks,
+                                   .ids = std::make_shared<machine::IdRanges>()};
+  const auto known = Known(arguments);
+  machine::MachinesByDriver drivers;
+  std::vector<std::string> names = arguments.drivers;
+  if (names.empty()) names.emplace_back("jail");
+  for (const std::string& name : names) {
+    if (drivers.contains(name)) continue;
+    CAISSON_ASSIGN(auto driver, known.at(name)(parts));
+    CAISSON_ASSIGN(drivers[name], machine::Machines::Open(std::move(driver)));
+  }
+  CAISSON_TRY(machine::RemoveStrays(*networks, drivers));
+  return machine::helper::Server::Listen(std::move(drivers), arguments.socket, arguments.user);
 }
 
 }  // namespace

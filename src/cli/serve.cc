@@ -25,7 +25,7 @@
 #include "errors/cli.h"
 #include "errors/machine.h"
 #include "images/store.h"
-#include "machine/jail/driver.h"
+#include "machine/helper/client.h"
 #include "os/syscall_error.h"
 
 namespace caisson::cli {
@@ -254,7 +254,7 @@ Result<void> Run(const ServeArguments& arguments, Console& console, const std::s
   } else {
     CAISSON_TRY(MakeServiceDirectory(places.service, {.uid = geteuid(), .gid = getegid()}));
   }
-  CAISSON_ASSIGN(const auto driver, machine::jail::JailDriver::Open({.socket = places.socket}));
+  CAISSON_ASSIGN(const auto driver, machine::helper::RemoteDriver::Open({.socket = places.socket}));
   api::Log log(STDERR_FILENO);
   return api::Serve(
       OptionsOf(arguments, places, std::move(listeners)), *driver, log,

@@ -6,13 +6,13 @@
 #include "agent/client.h"
 #include "control/template_build.h"
 #include "errors/control.h"
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
 
 namespace caisson::control {
 namespace {
 
 std::string Devbox() {
-  const auto store = images::Store::Open(machine::jail::ImagesForTests());
+  const auto store = images::Store::Open(machine::ImagesForTests());
   if (!store) return "";
   const auto image = store->Find("devbox:1");
   return image ? image->id : "";
@@ -43,7 +43,7 @@ TEST(TemplateMachine, is_what_its_steps_have_made) {
   if (::geteuid() != 0) GTEST_SKIP() << "machines are made by root";
   const std::string image = Devbox();
   if (image.empty()) GTEST_SKIP() << "there is no image devbox:1; images.machine_images builds it";
-  const machine::jail::HelperProcess helper;
+  const machine::HelperProcess helper(machine::jail::JailHelper());
   const auto driver = helper.Open().value();
   TemplateBuild build;
   build.machine = {

@@ -39,6 +39,11 @@ enum class Extent : std::uint8_t {
 struct Capabilities {
   std::string driver;     // "jail"
   std::string isolation;  // in a few words, for people
+  // What stands between a machine and the host: "namespaces", "container", "user-space-kernel" or
+  // "hardware-virtualized".
+  std::string isolation_class;
+  // A processor that software imitates: the same walls as a virtual machine's, but slow.
+  bool emulated = false;
   Level pause = Level::kNone;
   // Whether processes go on after a pause to disk; else only the files are kept.
   bool disk_pause_keeps_processes = false;

@@ -18,7 +18,7 @@
 #include "jail/test_canaries.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
 
 namespace caisson::machine::jail {
@@ -78,7 +78,7 @@ MachineSpec Spec(const std::string& id) {
 class MachineAttack : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
-    if (WhyNoMachines().empty()) helper_ = std::make_unique<HelperProcess>();
+    if (WhyNoMachines().empty()) helper_ = std::make_unique<HelperProcess>(JailHelper());
   }
   static void TearDownTestSuite() { helper_.reset(); }
   void SetUp() override {
@@ -121,7 +121,7 @@ class MachineAttack : public testing::TestWithParam<std::string> {
 
   static std::unique_ptr<HelperProcess> helper_;
   caisson::jail::Canaries canaries_;
-  std::unique_ptr<JailDriver> driver_;
+  std::unique_ptr<helper::RemoteDriver> driver_;
   std::string source_;
 };
 std::unique_ptr<HelperProcess> MachineAttack::helper_;

@@ -17,15 +17,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "machine/id_ranges.h"
 #include "os/fd.h"
 #include "os/process.h"
 
 namespace caisson::machine::jail {
-
-inline constexpr std::uint32_t kIdsPerMachine = 65536;
-// Ids that no distribution hands out (systemd's documentation lists what others use).
-inline constexpr std::uint32_t kFirstHostId = 0x70000000;
-inline constexpr std::uint32_t kMaxMachines = 4000;
 
 // The agent finds its listening socket at this descriptor, and the files by which commands get into
 // their cgroups at the next ones.

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "machine/jail/record.h"
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
+#include "machine/record.h"
 #include "os/run_program.h"
 
 namespace caisson::machine {
@@ -20,7 +20,7 @@ namespace {
 
 class JailWorld final : public World {
  public:
-  explicit JailWorld(bool network) : why_not_(jail::WhyNoMachines()) {
+  explicit JailWorld(bool network) : why_not_(WhyNoMachines()) {
     if (network && os::FindProgram("nft").empty()) why_not_ = "there is no nft (Debian's nftables)";
     if (!why_not_.empty()) return;
     if (network) {
@@ -28,8 +28,7 @@ class JailWorld final : public World {
       EXPECT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
       EXPECT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
     }
-    helper_ =
-        std::make_unique<jail::HelperProcess>(jail::HelperProcess::Options{.network = network});
+    helper_ = std::make_unique<HelperProcess>(jail::JailHelper(network));
     auto driver = helper_->Open();
     if (driver) driver_ = *std::move(driver);
     if (!driver) why_not_ = driver.error().message;
@@ -37,22 +36,22 @@ class JailWorld final : public World {
   }
   std::string WhyNot() override { return why_not_; }
   Driver& driver() override { return *driver_; }
-  std::string image() override { return jail::ImageForTests(); }
+  std::string image() override { return ImageForTests(); }
   void Restart() override {
     helper_->Kill();
     helper_->Start();
   }
   void KillAgent(const std::string& id) override {
     for (const auto& entry : std::filesystem::directory_iterator(helper_->state() + "/machines")) {
-      const auto record = jail::ReadRecord(entry.path(), entry.path().filename());
+      const auto record = ReadRecord(entry.path(), entry.path().filename());
       if (record && record->spec.id == id) ::kill(record->agent, SIGKILL);
     }
   }
 
  private:
   std::string why_not_;
-  std::unique_ptr<jail::HelperProcess> helper_;
-  std::unique_ptr<jail::JailDriver> driver_;
+  std::unique_ptr<HelperProcess> helper_;
+  std::unique_ptr<helper::RemoteDriver> driver_;
 };
 
 MakeWorld JailWith(bool network) {

@@ -1,233 +1,308 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/jail/driver.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include "agent/client.h"
 #include "errors/machine.h"
-#include "os/syscall_error.h"
+#include "machine/agent_socket.h"
+#include "machine/disk.h"
+#include "machine/jail/pool.h"
 
 namespace caisson::machine::jail {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
-constexpr std::size_t kMaxIdle = 32;
-
-Result<os::UniqueFd> ConnectTo(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return Fail(errors::kMachineUnavailable,
-                "the path of the helper's socket is too long: " + path);
+State StateOf(Slot& slot) {
+  switch (slot.record.phase) {
+    case Phase::kRunning:
+      return slot.Lives() ? State::kRunning : State::kStopped;
+    case Phase::kPausedInMemory:
+      return slot.Lives() ? State::kPausedInMemory : State::kPausedOnDisk;
+    case Phase::kPausedOnDisk:
+      return State::kPausedOnDisk;
+    case Phase::kMaking:
+    case Phase::kRemoving:
+      break;
   }
-  path.copy(address.sun_path, path.size());
-  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return os::SyscallError("socket");
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return Fail(errors::kMachineUnavailable, "the helper does not answer at " + path + " (" +
-                                                 os::ErrnoText(errno) +
-                                                 "); start it with `caisson machined`");
-  }
-  return socket;
+  return State::kStopped;
 }
 
-// Nothing is due on an idle connection: when something is there, it is its end.
-bool IsStale(int socket) {
-  pollfd event{socket, POLLIN, 0};
-  return ::poll(&event, 1, 0) != 0;
+std::uint64_t UsedDiskBytes(Slot& slot) {
+  struct stat file{};
+  if (::stat(slot.disk().c_str(), &file) != 0) return 0;
+  if (!slot.Lives()) return static_cast<std::uint64_t>(file.st_blocks) * 512;
+  // The agent is process 1 there, which nobody inside can exchange; its root is the overlay, which
+  // answers for the disk.
+  struct statfs info{};
+  const std::string root = "/proc/" + std::to_string(slot.record.agent) + "/root";
+  if (::statfs(root.c_str(), &info) != 0) return 0;
+  const auto used = (info.f_blocks - info.f_bfree) * static_cast<std::uint64_t>(info.f_bsize);
+  // What the file system is larger than the disk is taken, and not by the guest (machine/disk.cc).
+  const std::uint64_t headroom =
+      static_cast<std::uint64_t>(file.st_size) - slot.record.spec.disk_bytes;
+  return used - std::min(used, headroom);
 }
 
-// Whether doing it twice is as doing it once. A pause could be, but for who resumed in between.
-bool CanRepeat(Operation operation) {
-  switch (operation) {
-    case Operation::kCreate:
-    case Operation::kFork:
-    case Operation::kRestore:
-    case Operation::kTakeSnapshot:
-    case Operation::kResize:
-      return false;
-    default:
-      return true;
+// Writes to disk what paused machines have in memory of it, one after the other.
+class Flusher {
+ public:
+  Flusher() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+  void Add(std::string disk) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(disk));
+    work_.notify_one();
   }
+
+ private:
+  void Run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (work_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
+      const std::string disk = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      (void)SyncDisk(disk);  // it may be gone by now
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable_any work_;
+  std::deque<std::string> waiting_;
+  std::jthread thread_;
+};
+
+// What the machines of one driver use together.
+struct Yard {
+  std::unique_ptr<Workshop> workshop;
+  // Last: these use the workshop.
+  std::unique_ptr<Pool> pool;
+  std::unique_ptr<Flusher> flusher;
+};
+
+class JailMachine final : public LocalMachine {
+ public:
+  JailMachine(Yard& yard, std::unique_ptr<Slot> slot) : yard_(yard), slot_(std::move(slot)) {}
+
+  // Gives the slot its name; on failure nothing is left of it.
+  static Result<std::unique_ptr<LocalMachine>> Launch(Yard& yard,
+                                                      Result<std::unique_ptr<Slot>> slot,
+                                                      uid_t owner, const MachineSpec& spec) {
+    if (!slot) return Fail(std::move(slot).error());
+    Record& record = (*slot)->record;
+    record.owner = owner;
+    record.spec = spec;
+    record.spec.image = (*slot)->image->image.id;
+    if (auto started = yard.workshop->Start(**slot, true); !started) {
+      // Its record still says that it is being made: the next start tries again where this fails.
+      (void)yard.workshop->Remove(**slot);
+      return Fail(std::move(started).error());
+    }
+    return std::make_unique<JailMachine>(yard, *std::move(slot));
+  }
+
+  uid_t owner() const override { return slot_->record.owner; }
+  std::uint32_t network() const override { return slot_->record.network; }
+  Machine View() override {
+    const Record& record = slot_->record;
+    return {.id = record.spec.id,
+            .state = StateOf(*slot_),
+            .ip = record.ip,
+            .image = record.spec.image,
+            .disk_bytes = record.spec.disk_bytes};
+  }
+
+  Result<void> Remove() override;
+  Result<void> Pause(Level level) override;
+  Result<void> Resume() override;
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<void> Keep(const std::string& directory) override;
+  Result<void> Resize(std::uint64_t disk_bytes) override;
+  Result<void> SetNetwork(const egress::Policy& policy) override;
+  Result<Stats> ReadStats() override;
+  Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
+
+ private:
+  Workshop& workshop() { return *yard_.workshop; }
+  Result<void> Freeze();
+  Result<void> StopOnDisk();
+
+  Yard& yard_;
+  std::unique_ptr<Slot> slot_;
+};
+
+Result<void> JailMachine::Remove() {
+  slot_->record.phase = Phase::kRemoving;
+  CAISSON_TRY(workshop().Write(*slot_, false));
+  return workshop().Remove(*slot_);
 }
 
-template <typename T, typename Convert>
-Result<std::vector<T>> ListFrom(const json::Value& value, Convert convert) {
-  if (!value.is_array()) return Fail(errors::kMachineProtocol, "a reply is no list");
-  std::vector<T> list;
-  for (const json::Value& item : value.as_array()) {
-    CAISSON_ASSIGN(T converted, convert(item));
-    list.push_back(std::move(converted));
+Result<void> JailMachine::Freeze() {
+  slot_->record.phase = Phase::kPausedInMemory;
+  CAISSON_TRY(workshop().Write(*slot_, false));
+  if (auto frozen = slot_->record.groups.Freeze(); !frozen) {
+    slot_->record.phase = Phase::kRunning;
+    (void)workshop().Write(*slot_, false);
+    return frozen;
   }
-  return list;
+  yard_.flusher->Add(slot_->disk());
+  return {};
 }
+
+Result<void> JailMachine::StopOnDisk() {
+  slot_->record.phase = Phase::kPausedOnDisk;
+  CAISSON_TRY(workshop().Write(*slot_, true));
+  CAISSON_TRY(workshop().Stop(*slot_));
+  return SyncDisk(slot_->disk());
+}
+
+Result<void> JailMachine::Pause(Level level) {
+  return level == Level::kMemory ? Freeze() : StopOnDisk();
+}
+
+Result<void> JailMachine::Resume() {
+  Slot& slot = *slot_;
+  if (StateOf(slot) == State::kPausedInMemory) {
+    slot.record.phase = Phase::kRunning;
+    CAISSON_TRY(workshop().Write(slot, false));
+    return slot.record.groups.Thaw();
+  }
+  if (!slot.image) {
+    auto held = workshop().store().Hold(slot.record.spec.image);
+    if (!held) return Fail(errors::kMachineNoImage, held.error().message);
+    slot.image = *std::move(held);
+  }
+  slot.record.phase = Phase::kPausedOnDisk;
+  CAISSON_TRY(workshop().Stop(slot));  // what is left of a machine that ended by itself
+  Result<void> started = workshop().Prepare(slot);
+  if (started) started = workshop().Start(slot, false);
+  if (!started) (void)workshop().Stop(slot);
+  return started;
+}
+
+Result<std::unique_ptr<LocalMachine>> JailMachine::Fork(uid_t owner, const MachineSpec& child) {
+  const MachineSpec& own = slot_->record.spec;
+  auto slot = [&]() -> Result<std::unique_ptr<Slot>> {
+    CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
+    return workshop().Make(own.image, child.disk_bytes, slot_->disk(),
+                           child.disk_bytes > own.disk_bytes);
+  }();
+  return Launch(yard_, std::move(slot), owner, child);
+}
+
+Result<void> JailMachine::Keep(const std::string& directory) {
+  const bool running = StateOf(*slot_) == State::kRunning;
+  // Still, so that files which belong together are kept together.
+  if (running) CAISSON_TRY(slot_->record.groups.Freeze());
+  auto kept = [&]() -> Result<void> {
+    CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
+    return CopyDisk(slot_->disk(), directory + "/disk.img");
+  }();
+  if (running) CAISSON_TRY(slot_->record.groups.Thaw());
+  return kept;
+}
+
+Result<void> JailMachine::Resize(std::uint64_t disk_bytes) {
+  CAISSON_TRY(GrowDisk(slot_->disk(), disk_bytes));
+  slot_->record.spec.disk_bytes = disk_bytes;
+  return workshop().Write(*slot_, true);
+}
+
+Result<void> JailMachine::SetNetwork(const egress::Policy& policy) {
+  Record& record = slot_->record;
+  if (record.network != 0) CAISSON_TRY(workshop().networks().Apply(record.network, policy));
+  record.spec.network = policy;
+  return workshop().Write(*slot_, false);
+}
+
+Result<Stats> JailMachine::ReadStats() {
+  const Record& record = slot_->record;
+  NetworkTraffic traffic;
+  if (record.network != 0) {
+    CAISSON_ASSIGN(traffic, workshop().networks().ReadTraffic(record.network));
+  }
+  return Stats{.memory_bytes = record.groups.MemoryBytes(),
+               .memory_limit_bytes = record.spec.memory_bytes,
+               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
+               .pids = record.groups.Pids(),
+               .disk_bytes = record.spec.disk_bytes,
+               .disk_used_bytes = UsedDiskBytes(*slot_),
+               .network_received_bytes = traffic.received_bytes,
+               .network_sent_bytes = traffic.sent_bytes};
+}
+
+class JailDriver final : public LocalDriver {
+ public:
+  static Result<std::unique_ptr<LocalDriver>> Open(const JailOptions& options, SharedParts parts) {
+    auto driver = std::make_unique<JailDriver>();
+    driver->options_ = options;
+    CAISSON_ASSIGN(driver->yard_.workshop, Workshop::Open(options.workshop, std::move(parts)));
+    return driver;
+  }
+
+  Capabilities capabilities() const override {
+    return {.driver = "jail",
+            .isolation = "namespaces, seccomp, capabilities and cgroups of the host's kernel",
+            .isolation_class = "namespaces",
+            .pause = Level::kDisk,
+            .disk_pause_keeps_processes = false,
+            .snapshot = Extent::kFilesystem,
+            .fork = Extent::kFilesystem,
+            .resize_disk = true,
+            .network = workshop().networks().enforces(),
+            .host_name_rules = false};
+  }
+  const images::Store& store() const override { return workshop().store(); }
+  std::string SnapshotsDirectory() const override { return workshop().state().snapshots(); }
+
+  Result<std::vector<std::unique_ptr<LocalMachine>>> Adopt() override {
+    CAISSON_ASSIGN(std::vector<std::unique_ptr<Slot>> slots, workshop().Adopt());
+    std::vector<std::unique_ptr<LocalMachine>> machines;
+    for (std::unique_ptr<Slot>& slot : slots) {
+      machines.push_back(std::make_unique<JailMachine>(yard_, std::move(slot)));
+    }
+    yard_.flusher = std::make_unique<Flusher>();
+    yard_.pool = std::make_unique<Pool>(
+        options_.prepared, options_.threads,
+        [this](const Kind& kind) { return workshop().Make(kind.image, kind.disk_bytes); },
+        [this](std::unique_ptr<Slot> slot) { (void)workshop().Remove(*slot); });
+    return machines;
+  }
+
+  Result<std::unique_ptr<LocalMachine>> Make(uid_t owner, const MachineSpec& spec) override {
+    const Kind kind{spec.image, spec.disk_bytes};
+    Result<std::unique_ptr<Slot>> slot = yard_.pool->Take(kind);
+    if (*slot == nullptr) slot = workshop().Make(kind.image, kind.disk_bytes);
+    return JailMachine::Launch(yard_, std::move(slot), owner, spec);
+  }
+
+  Result<std::unique_ptr<LocalMachine>> Restore(const std::string& directory, const Snapshot& kept,
+                                                uid_t owner, const MachineSpec& spec) override {
+    return JailMachine::Launch(yard_,
+                               workshop().Make(kept.image, spec.disk_bytes, directory + "/disk.img",
+                                               spec.disk_bytes > kept.disk_bytes),
+                               owner, spec);
+  }
+
+ private:
+  Workshop& workshop() const { return *yard_.workshop; }
+
+  JailOptions options_;
+  Yard yard_;
+};
 
 }  // namespace
 
-Result<std::unique_ptr<JailDriver>> JailDriver::Open(const Options& options) {
-  std::unique_ptr<JailDriver> driver(new JailDriver(options));
-  CAISSON_ASSIGN(const Answer answer, driver->Ask({.operation = Operation::kCapabilities}));
-  CAISSON_ASSIGN(driver->capabilities_, CapabilitiesFromJson(answer.value));
-  return driver;
-}
-
-Result<os::UniqueFd> JailDriver::TakeConnection() {
-  {
-    const std::lock_guard lock(mutex_);
-    while (!idle_.empty()) {
-      os::UniqueFd socket = std::move(idle_.back());
-      idle_.pop_back();
-      if (!IsStale(socket.get())) return socket;
-    }
-  }
-  return ConnectTo(options_.socket);
-}
-
-Result<JailDriver::Answer> JailDriver::AskOnce(const std::string& text, bool& sent) {
-  CAISSON_ASSIGN(os::UniqueFd socket, TakeConnection());
-  sent = true;
-  CAISSON_TRY(SendFrame(socket.get(), text));
-  CAISSON_ASSIGN(std::optional<ReceivedFrame> frame, ReceiveFrame(socket.get(), kMaxReplyBytes));
-  if (!frame) {
-    return Fail(errors::kMachineUnavailable, "the helper ended before it answered");
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    if (idle_.size() < kMaxIdle) idle_.push_back(std::move(socket));
-  }
-  auto value = DecodeReply(frame->text);
-  if (!value) return Answer{.value = {}, .fd = {}, .failure = std::move(value).error()};
-  return Answer{.value = *std::move(value), .fd = std::move(frame->fd), .failure = {}};
-}
-
-// A failure of the way to the helper is told apart from what the helper says.
-Result<JailDriver::Answer> JailDriver::Ask(const Request& request) {
-  CAISSON_ASSIGN(const std::string text, Encode(request));
-  const auto deadline = Clock::now() + options_.helper_patience;
-  for (milliseconds pause{10};; pause = std::min(pause * 2, milliseconds(200))) {
-    bool sent = false;
-    auto answer = AskOnce(text, sent);
-    if (answer) {
-      if (answer->failure) return Fail(*std::move(answer->failure));
-      return answer;
-    }
-    if ((sent && !CanRepeat(request.operation)) || Clock::now() + pause > deadline) {
-      return Fail(errors::kMachineUnavailable, answer.error().message);
-    }
-    std::this_thread::sleep_for(pause);
-  }
-}
-
-Result<void> JailDriver::AwaitAgent(const std::string& id, os::UniqueFd connection) {
-  if (!connection.valid()) {
-    CAISSON_ASSIGN(connection, Connect(id));
-  }
-  auto answered = agent::Ping(std::move(connection), options_.agent_patience);
-  if (!answered) {
-    return Fail(errors::kMachineAgentLost,
-                "the agent of machine " + id + " did not answer: " + answered.error().message);
-  }
-  return {};
-}
-
-void JailDriver::Undo(const std::string& id) {
-  // Whoever lists machines later finds it when even this fails.
-  (void)Destroy(id);
-}
-
-Result<Machine> JailDriver::Make(const Request& request) {
-  const std::string& id = request.spec->id;
-  auto answer = Ask(request);
-  if (!answer) {
-    // It may have been made all the same when the helper ended before it said so.
-    if (answer.error().code == errors::kMachineUnavailable) Undo(id);
-    return Fail(std::move(answer).error());
-  }
-  auto machine = MachineFromJson(answer->value);
-  Result<void> ready = machine ? AwaitAgent(id, std::move(answer->fd)) : Fail(machine.error());
-  if (ready) return machine;
-  Undo(id);
-  return Fail(std::move(ready).error());
-}
-
-Result<Machine> JailDriver::Create(const MachineSpec& spec) {
-  return Make({.operation = Operation::kCreate, .spec = spec});
-}
-
-Result<Machine> JailDriver::Fork(const std::string& parent, const MachineSpec& child) {
-  Request request{.operation = Operation::kFork, .id = parent, .spec = child};
-  return Make(request);
-}
-
-Result<Machine> JailDriver::Restore(const std::string& snapshot, const MachineSpec& spec) {
-  return Make({.operation = Operation::kRestore, .snapshot = snapshot, .spec = spec});
-}
-
-Result<void> JailDriver::Destroy(const std::string& id) {
-  CAISSON_TRY(Ask({.operation = Operation::kDestroy, .id = id}));
-  return {};
-}
-
-Result<void> JailDriver::Pause(const std::string& id, Level level) {
-  CAISSON_TRY(Ask({.operation = Operation::kPause, .id = id, .level = level}));
-  return {};
-}
-
-Result<void> JailDriver::Resume(const std::string& id) {
-  CAISSON_ASSIGN(Answer answer, Ask({.operation = Operation::kResume, .id = id}));
-  return AwaitAgent(id, std::move(answer.fd));
-}
-
-Result<Snapshot> JailDriver::TakeSnapshot(const std::string& id, const std::string& snapshot) {
-  CAISSON_ASSIGN(const Answer answer,
-                 Ask({.operation = Operation::kTakeSnapshot, .id = id, .snapshot = snapshot}));
-  return SnapshotFromJson(answer.value);
-}
-
-Result<void> JailDriver::RemoveSnapshot(const std::string& snapshot) {
-  CAISSON_TRY(Ask({.operation = Operation::kRemoveSnapshot, .snapshot = snapshot}));
-  return {};
-}
-
-Result<std::vector<Snapshot>> JailDriver::ListSnapshots() {
-  CAISSON_ASSIGN(const Answer answer, Ask({.operation = Operation::kListSnapshots}));
-  return ListFrom<Snapshot>(answer.value, SnapshotFromJson);
-}
-
-Result<void> JailDriver::Resize(const std::string& id, std::uint64_t disk_bytes) {
-  CAISSON_TRY(Ask({.operation = Operation::kResize, .id = id, .disk_bytes = disk_bytes}));
-  return {};
-}
-
-Result<void> JailDriver::SetNetwork(const std::string& id, const egress::Policy& policy) {
-  CAISSON_TRY(Ask({.operation = Operation::kSetNetwork, .id = id, .network = policy}));
-  return {};
-}
-
-Result<Stats> JailDriver::ReadStats(const std::string& id) {
-  CAISSON_ASSIGN(const Answer answer, Ask({.operation = Operation::kReadStats, .id = id}));
-  return StatsFromJson(answer.value);
-}
-
-Result<std::vector<Machine>> JailDriver::List() {
-  CAISSON_ASSIGN(const Answer answer, Ask({.operation = Operation::kList}));
-  return ListFrom<Machine>(answer.value, MachineFromJson);
-}
-
-Result<os::UniqueFd> JailDriver::Connect(const std::string& id) {
-  CAISSON_ASSIGN(Answer answer, Ask({.operation = Operation::kConnect, .id = id}));
-  if (!answer.fd.valid()) {
-    return Fail(errors::kMachineProtocol, "the helper sent no connection along");
-  }
-  return std::move(answer.fd);
+Result<std::unique_ptr<LocalDriver>> OpenJail(const JailOptions& options, SharedParts parts) {
+  return JailDriver::Open(options, std::move(parts));
 }
 
 }  // namespace caisson::machine::jail

@@ -1,71 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jail as a Driver: the client of the helper (jail/helper.h), for a process without privileges.
-// Thread-safe; calls for different machines run at once. The helper may be restarted meanwhile:
-// calls that can be repeated are.
+// Machines that are jails: processes of this host behind every wall of its kernel (docs/machines.md
+// lists them). Needs root.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
-#include "machine/driver.h"
-#include "machine/jail/helper_protocol.h"
-#include "os/fd.h"
+#include "machine/jail/slot.h"
+#include "machine/local.h"
 
 namespace caisson::machine::jail {
 
-class JailDriver final : public Driver {
- public:
-  struct Options {
-    std::string socket;  // of `caisson machined`
-    // How long an agent may take to answer for the first time.
-    std::chrono::milliseconds agent_patience{15'000};
-    // How long a helper that is restarted may take to be back.
-    std::chrono::milliseconds helper_patience{5'000};
-  };
-  // Asks the helper for its capabilities. Fails with machine.unavailable when there is none.
-  static Result<std::unique_ptr<JailDriver>> Open(const Options& options);
-
-  Capabilities capabilities() const override { return capabilities_; }
-  Result<Machine> Create(const MachineSpec& spec) override;
-  Result<void> Destroy(const std::string& id) override;
-  Result<void> Pause(const std::string& id, Level level) override;
-  Result<void> Resume(const std::string& id) override;
-  Result<Machine> Fork(const std::string& parent, const MachineSpec& child) override;
-  Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot) override;
-  Result<Machine> Restore(const std::string& snapshot, const MachineSpec& spec) override;
-  Result<void> RemoveSnapshot(const std::string& snapshot) override;
-  Result<std::vector<Snapshot>> ListSnapshots() override;
-  Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) override;
-  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override;
-  Result<Stats> ReadStats(const std::string& id) override;
-  Result<std::vector<Machine>> List() override;
-  Result<os::UniqueFd> Connect(const std::string& id) override;
-
- private:
-  explicit JailDriver(Options options) : options_(std::move(options)) {}
-  struct Answer {
-    json::Value value;
-    os::UniqueFd fd;
-    std::optional<Status> failure;  // that the helper tells
-  };
-  Result<Answer> Ask(const Request& request);
-  Result<Answer> AskOnce(const std::string& text, bool& sent);
-  Result<os::UniqueFd> TakeConnection();
-  // For what makes a machine: afterwards it answers, or is gone.
-  Result<Machine> Make(const Request& request);
-  Result<void> AwaitAgent(const std::string& id, os::UniqueFd connection);
-  void Undo(const std::string& id);
-
-  const Options options_;
-  Capabilities capabilities_;
-  std::mutex mutex_;
-  std::vector<os::UniqueFd> idle_;
+struct JailOptions {
+  WorkshopOptions workshop;
+  std::size_t prepared = 8;  // machines that wait, of each kind
+  std::size_t threads = 8;   // that make them
 };
+
+// Fails with machine.unavailable, which says what is missing, and machine.state.
+Result<std::unique_ptr<LocalDriver>> OpenJail(const JailOptions& options, SharedParts parts);
 
 }  // namespace caisson::machine::jail

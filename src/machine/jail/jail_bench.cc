@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What jails cost. Prints JSON lines for bench/run.py. Needs root, and an image (see
-// jail/test_helper.h); without networks unless the second argument is "network", then run it in a
-// network namespace of its own.
+// machine/test_helper.h); without networks unless the second argument is "network", then run it in
+// a network namespace of its own.
 //
 //   jail_bench [machines, default 200] [network]
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
 #include "os/run_program.h"
 
@@ -177,7 +177,7 @@ int Main(int count, bool network) {
     std::fprintf(stderr, "jail_bench: %s\n", why.c_str());
     return 77;
   }
-  const HelperProcess helper({.prepared = 12, .threads = 8, .network = network});
+  const HelperProcess helper(JailHelper(network, 12, 8));
   auto driver = helper.Open();
   Must(driver);
   Must((*driver)->Create(Spec(0)));  // so that it knows what is wanted

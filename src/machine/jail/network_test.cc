@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "egress/test_world.h"
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
 
 namespace caisson::machine::jail {
@@ -28,7 +28,7 @@ class MachineNetworks : public testing::Test {
     if (const std::string why = WhyNoMachines(); !why.empty()) GTEST_SKIP() << why;
     if (!egress::CanMakeNetworks()) GTEST_SKIP() << "needs nft and ip (nftables, iproute2)";
     world_.emplace();
-    helper_ = std::make_unique<HelperProcess>(HelperProcess::Options{.network = true});
+    helper_ = std::make_unique<HelperProcess>(JailHelper(true));
     auto driver = helper_->Open();
     ASSERT_TRUE(driver) << driver.error().message;
     driver_ = *std::move(driver);
@@ -67,7 +67,7 @@ class MachineNetworks : public testing::Test {
 
   std::optional<egress::World> world_;
   std::unique_ptr<HelperProcess> helper_;
-  std::unique_ptr<JailDriver> driver_;
+  std::unique_ptr<helper::RemoteDriver> driver_;
 };
 
 TEST_F(MachineNetworks, APolicyHoldsFromTheFirstInstructionAndChangesLive) {

@@ -8,18 +8,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "images/store.h"
 #include "machine/jail/boot.h"
-#include "machine/jail/networks.h"
-#include "machine/jail/record.h"
 #include "machine/jail/root.h"
+#include "machine/local.h"
+#include "machine/record.h"
+#include "machine/state.h"
 #include "os/fd.h"
 
 namespace caisson::machine::jail {
@@ -44,8 +43,7 @@ struct WorkshopOptions {
 
 class Workshop {
  public:
-  static Result<std::unique_ptr<Workshop>> Open(const WorkshopOptions& options,
-                                                std::unique_ptr<Networks> networks);
+  static Result<std::unique_ptr<Workshop>> Open(const WorkshopOptions& options, SharedParts parts);
 
   // A slot with a disk, an empty one or a copy of `source` that is grown to that size, whose
   // machine is prepared but for its name and limits, and reaches nothing. On failure nothing is
@@ -67,38 +65,26 @@ class Workshop {
   Result<std::vector<std::unique_ptr<Slot>>> Adopt();
 
   Result<void> Write(const Slot& slot, bool durable) const;
-  Result<os::UniqueFd> Connect(const Slot& slot) const;
-  Networks& networks() { return *networks_; }
+  Networks& networks() { return *parts_.networks; }
   const images::Store& store() const { return store_; }
-  std::string SnapshotsDirectory() const { return options_.state + "/snapshots"; }
+  const StateDirectory& state() const { return state_; }
 
  private:
-  Workshop(WorkshopOptions options, images::Store store)
-      : options_(std::move(options)), store_(std::move(store)) {}
-  Result<void> Furnish();
-  Result<std::uint32_t> TakeIndex();
-  void ReturnIndex(std::uint32_t index);
+  Workshop(SharedParts parts, images::Store store, StateDirectory state)
+      : parts_(std::move(parts)), store_(std::move(store)), state_(std::move(state)) {}
+  Result<void> Furnish(const std::string& agent);
   Result<void> MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const;
-  Result<os::UniqueFd> Listen(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> AdoptOne(const std::string& name);
   Result<void> AdoptRunning(Slot& slot);
   Result<void> SetAside(const std::string& name);
-  std::string MachinesDirectory() const { return options_.state + "/machines"; }
 
-  WorkshopOptions options_;
+  const SharedParts parts_;
   images::Store store_;
-  std::unique_ptr<Networks> networks_;
+  StateDirectory state_;
   std::optional<RootBuilder> roots_;
-  os::UniqueFd lock_;
   os::UniqueFd agent_;
   os::UniqueFd landlock_;
   std::vector<sock_filter> filter_;
-  std::string instance_;  // tells the cgroups of one state directory from another's
-  std::string boot_;
-
-  std::mutex mutex_;
-  std::set<std::uint32_t> used_;
-  std::uint32_t next_ = 0;
 };
 
 }  // namespace caisson::machine::jail

@@ -25,7 +25,7 @@
 
 #include "errors/machine.h"
 #include "machine/jail/boot.h"
-#include "machine/jail/test_helper.h"
+#include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
 #include "os/run_program.h"
 
@@ -108,7 +108,7 @@ class Traces : public testing::Test {
     Open(false);
   }
   void Open(bool network) {
-    helper_ = std::make_unique<HelperProcess>(HelperProcess::Options{.network = network});
+    helper_ = std::make_unique<HelperProcess>(JailHelper(network));
     auto driver = helper_->Open();
     ASSERT_TRUE(driver) << driver.error().message;
     driver_ = *std::move(driver);
@@ -120,7 +120,7 @@ class Traces : public testing::Test {
   }
 
   std::unique_ptr<HelperProcess> helper_;
-  std::unique_ptr<JailDriver> driver_;
+  std::unique_ptr<helper::RemoteDriver> driver_;
 };
 
 TEST_F(Traces, NothingIsLeftOfMachinesThatWereDestroyed) {
@@ -274,10 +274,10 @@ TEST_F(Traces, ARecordThatCannotBeReadIsSetAsideWithItsDisk) {
 }
 
 TEST_F(Traces, ASecondHelperOverTheSameStateIsRefused) {
-  const auto second = Machines::Open({.workshop = {.state = helper_->state(),
-                                                   .images = ImagesForTests(),
-                                                   .agent = CAISSON_TEST_AGENT}},
-                                     NoNetworks());
+  const auto second = OpenJail({.workshop = {.state = helper_->state(),
+                                             .images = ImagesForTests(),
+                                             .agent = CAISSON_TEST_AGENT}},
+                               {.networks = NoNetworks(), .ids = std::make_shared<IdRanges>()});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, errors::kMachineState);
 }
@@ -286,7 +286,8 @@ TEST_F(Traces, OnlyTheUserMayConnect) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::chmod(helper_->directory().c_str(), 0755) != 0 || ::setuid(65534) != 0) ::_exit(3);
-    ::_exit(JailDriver::Open({.socket = helper_->socket(), .helper_patience = 0ms}) ? 1 : 0);
+    ::_exit(helper::RemoteDriver::Open({.socket = helper_->socket(), .helper_patience = 0ms}) ? 1
+                                                                                              : 0);
   }
   int status = -1;
   ::waitpid(child, &status, 0);

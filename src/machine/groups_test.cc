@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cgroups of this host, with the freezer of version 1 where there is one: a hybrid host would never
 // use it.
-#include "machine/jail/groups.h"
+#include "machine/groups.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "errors/machine.h"
 #include "os/cgroup.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,4 +133,4 @@ TEST_F(GroupsOfHost, LimitsAreWhatWasAskedForAndTheAgentHasMore) {
 }
 
 }  // namespace
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

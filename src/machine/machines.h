@@ -1,48 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines of this host, as the helper has them: machine::Driver's operations for callers that
-// are known by their uid. A caller sees its own machines alone. Says nothing of agents but whether
-// they are there: what comes from inside a machine is never read here. Thread-safe; one operation
-// at a time per machine.
+// The machines of one driver as the helper has them: machine::Driver's operations for callers that
+// are known by their uid. A caller sees its own machines alone. Thread-safe; one operation at a
+// time per machine.
 #pragma once
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "machine/driver.h"
-#include "machine/jail/pool.h"
-#include "machine/jail/slot.h"
-#include "machine/jail/snapshots.h"
+#include "machine/local.h"
+#include "machine/snapshots.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
-
-struct MachinesOptions {
-  WorkshopOptions workshop;
-  std::size_t prepared = 8;  // machines that wait, of each kind
-  std::size_t threads = 8;   // that make them
-};
-
-// Writes to disk what paused machines have in memory of it, one after the other.
-class Flusher;
+namespace caisson::machine {
 
 class Machines {
  public:
   // Adopts what is there.
-  static Result<std::unique_ptr<Machines>> Open(const MachinesOptions& options,
-                                                std::unique_ptr<Networks> networks);
+  static Result<std::unique_ptr<Machines>> Open(std::unique_ptr<LocalDriver> driver);
 
-  ~Machines();
+  std::set<std::uint32_t> NetworkIndices() const;
+  Result<void> Clean() { return driver_->Clean(); }
 
-  Capabilities capabilities() const;
+  Capabilities capabilities() const { return driver_->capabilities(); }
   // These as in Driver, but that Create, Fork, Restore and Resume do not wait for the agent.
   Result<Machine> Create(uid_t caller, MachineSpec spec);
   Result<void> Destroy(uid_t caller, const std::string& id);
@@ -60,42 +50,39 @@ class Machines {
   Result<os::UniqueFd> Connect(uid_t caller, const std::string& id);
 
  private:
-  // The slot is null while the machine is being made, and when it is gone.
+  // The machine is null while it is being made, and when it is gone.
   struct Entry {
     std::mutex mutex;
     uid_t owner = 0;  // does not change
-    std::unique_ptr<Slot> slot;
+    std::unique_ptr<LocalMachine> machine;
   };
-  // An entry with its lock. The slot is there.
+  // An entry with its lock. The machine is there.
   struct Locked {
     std::shared_ptr<Entry> entry;
     std::unique_lock<std::mutex> lock;
-    Slot& slot() const { return *entry->slot; }
-    Record& record() const { return entry->slot->record; }
+    LocalMachine& machine() const { return *entry->machine; }
   };
 
-  Machines();
-  Result<void> Adopt();
+  Machines() = default;
   Result<void> CheckNetwork(const egress::Policy& policy) const;
+  Result<void> Require(bool capability, const char* what) const;
   Result<Locked> Find(uid_t caller, const std::string& id);
-  // Makes a machine in an entry of its own; `make` gives the slot.
-  template <typename MakeSlot>
-  Result<Machine> Enter(uid_t caller, MachineSpec spec, MakeSlot make);
-  Result<void> Launch(Slot& slot, uid_t caller, const MachineSpec& spec);
-  Result<void> Freeze(Slot& slot);
-  Result<void> StopOnDisk(Slot& slot);
+  // Makes a machine in an entry of its own.
+  template <typename Make>
+  Result<Machine> Enter(uid_t caller, MachineSpec spec, Make make);
 
-  std::unique_ptr<Workshop> workshop_;
+  std::unique_ptr<LocalDriver> driver_;
   std::shared_mutex snapshots_mutex_;
   std::optional<Snapshots> snapshots_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> machines_;
-  // Last: these use the workshop.
-  std::unique_ptr<Pool> pool_;
-  std::unique_ptr<Flusher> flusher_;
 };
 
-// What of a record its owner sees.
-Machine ViewOf(Slot& slot);
+// Of one helper, by the names of their drivers.
+using MachinesByDriver = std::map<std::string, std::unique_ptr<Machines>>;
 
-}  // namespace caisson::machine::jail
+// Removes the networks that no machine of these has, as after a helper was killed. Once all drivers
+// of a helper have been opened: they share the networks.
+Result<void> RemoveStrays(Networks& networks, const MachinesByDriver& machines);
+
+}  // namespace caisson::machine

@@ -15,7 +15,7 @@
 #include "egress/policy.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 struct NetworkPlace {
   std::uint32_t index = 0;  // for the record
@@ -47,4 +47,4 @@ std::unique_ptr<Networks> NoNetworks();
 // Those of a gateway, which is looked after from a thread. Fails as Gateway::Open.
 Result<std::unique_ptr<Networks>> GatewayNetworks(const egress::GatewayOptions& options);
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/disk.h"
+#include "machine/disk.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #define EXT4_IOC_RESIZE_FS _IOW('f', 16, __u64)
 #endif
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -399,4 +399,4 @@ void DetachStrays(const std::string& directory) {
   }
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

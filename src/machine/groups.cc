@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/groups.h"
+#include "machine/groups.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 #include "os/cgroup.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -363,4 +363,4 @@ std::uint64_t Groups::OomKills() const {
                       "oom_kill");
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

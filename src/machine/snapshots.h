@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of disks under names, on disk: <directory>/<id>/disk.img and snapshot.json. A copy that
-// was not finished is none. Not synchronised.
+// Kept machines under names: <directory>/<id>/snapshot.json, and beside it what their driver needs
+// (disk.img at least). One that was not finished is none. Not synchronised.
 #pragma once
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,22 +15,24 @@
 #include "images/store.h"
 #include "machine/driver.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 class Snapshots {
  public:
   // Removes what was not finished, and holds the images of the rest.
   static Result<Snapshots> Open(const std::string& directory, const images::Store& store);
 
-  // `disk` must not be written meanwhile. Fails with machine.exists, and as CopyDisk.
-  Result<Snapshot> Take(uid_t owner, const std::string& id, const std::string& image,
-                        std::uint64_t disk_bytes, const std::string& disk);
+  // Puts the files of a snapshot into the directory that it gets.
+  using Fill = std::function<Result<void>(const std::string& directory)>;
+  // Of `snapshot` all but stored_bytes is used. Fails with machine.exists, machine.no_image, and as
+  // `fill`.
+  Result<Snapshot> Take(uid_t owner, const Snapshot& snapshot, const Fill& fill);
   // Fails with machine.unknown.
   Result<Snapshot> Find(uid_t owner, const std::string& id) const;
   std::vector<Snapshot> List(uid_t owner) const;
   Result<void> Remove(uid_t owner, const std::string& id);  // fine when there is none
 
-  std::string DiskOf(const std::string& id) const { return directory_ + "/" + id + "/disk.img"; }
+  std::string DirectoryOf(const std::string& id) const { return directory_ + "/" + id; }
 
  private:
   struct Kept {
@@ -46,4 +49,4 @@ class Snapshots {
   std::map<std::string, Kept> kept_;
 };
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

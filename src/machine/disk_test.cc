@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/disk.h"
+#include "machine/disk.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "errors/machine.h"
 #include "os/run_program.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST_F(Disks, ALoopDeviceGoesWithTheLastMount) {
 }
 
 }  // namespace
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

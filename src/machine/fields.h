@@ -9,7 +9,7 @@
 
 #include "json/value.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 class Fields {
  public:
@@ -62,4 +62,4 @@ class Fields {
   std::string missed_;
 };
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

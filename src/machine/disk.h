@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 // An empty disk of this size, copied from a formatted one that is kept in `templates` (made when
 // it is missing, with mkfs.ext4). `file` must not exist. Fails with machine.full when the host's
@@ -58,4 +58,4 @@ Result<void> SyncDisk(const std::string& file);
 // was killed in between leaves.
 void DetachStrays(const std::string& directory);
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

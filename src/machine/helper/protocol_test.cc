@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/helper_protocol.h"
+#include "machine/helper/protocol.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "errors/egress.h"
 #include "errors/machine.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::helper {
 namespace {
 
 MachineSpec Spec() {
@@ -29,27 +29,31 @@ MachineSpec Spec() {
 
 TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
   const std::vector<Request> requests = {
-      {.operation = Operation::kCapabilities},
-      {.operation = Operation::kCreate, .spec = Spec()},
-      {.operation = Operation::kDestroy, .id = "a"},
-      {.operation = Operation::kPause, .id = "a", .level = Level::kDisk},
-      {.operation = Operation::kResume, .id = "a"},
-      {.operation = Operation::kFork, .id = "a", .spec = Spec()},
-      {.operation = Operation::kTakeSnapshot, .id = "a", .snapshot = "s"},
-      {.operation = Operation::kRestore, .snapshot = "s", .spec = Spec()},
-      {.operation = Operation::kRemoveSnapshot, .snapshot = "s"},
-      {.operation = Operation::kListSnapshots},
-      {.operation = Operation::kResize, .id = "a", .disk_bytes = 1ull << 40},
-      {.operation = Operation::kSetNetwork, .id = "a", .network = egress::Policy::PublicOnly()},
-      {.operation = Operation::kReadStats, .id = "a"},
-      {.operation = Operation::kList},
-      {.operation = Operation::kConnect, .id = "a"},
+      {.driver = "jail", .operation = Operation::kCapabilities},
+      {.driver = "jail", .operation = Operation::kCreate, .spec = Spec()},
+      {.driver = "jail", .operation = Operation::kDestroy, .id = "a"},
+      {.driver = "jail", .operation = Operation::kPause, .id = "a", .level = Level::kDisk},
+      {.driver = "jail", .operation = Operation::kResume, .id = "a"},
+      {.driver = "jail", .operation = Operation::kFork, .id = "a", .spec = Spec()},
+      {.driver = "jail", .operation = Operation::kTakeSnapshot, .id = "a", .snapshot = "s"},
+      {.driver = "jail", .operation = Operation::kRestore, .snapshot = "s", .spec = Spec()},
+      {.driver = "jail", .operation = Operation::kRemoveSnapshot, .snapshot = "s"},
+      {.driver = "jail", .operation = Operation::kListSnapshots},
+      {.driver = "jail", .operation = Operation::kResize, .id = "a", .disk_bytes = 1ull << 40},
+      {.driver = "jail",
+       .operation = Operation::kSetNetwork,
+       .id = "a",
+       .network = egress::Policy::PublicOnly()},
+      {.driver = "jail", .operation = Operation::kReadStats, .id = "a"},
+      {.driver = "jail", .operation = Operation::kList},
+      {.driver = "jail", .operation = Operation::kConnect, .id = "a"},
   };
   for (const Request& request : requests) {
     const auto text = Encode(request);
     ASSERT_TRUE(text);
     const auto back = DecodeRequest(*text);
     ASSERT_TRUE(back) << *text << ": " << back.error().message;
+    EXPECT_EQ(back->driver, request.driver);
     EXPECT_EQ(back->operation, request.operation);
     EXPECT_EQ(back->id, request.id);
     EXPECT_EQ(back->snapshot, request.snapshot);
@@ -68,15 +72,18 @@ TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
 
 TEST(HelperProtocol, RefusesWhatIsNoRequest) {
   for (const char* text :
-       {"", "{}", "[]", "null", "\"create\"", "{\"operation\":\"explode\"}", "{\"operation\":1}",
-        "{\"operation\":\"destroy\"}", "{\"operation\":\"destroy\",\"id\":1}",
-        "{\"operation\":\"destroy\",\"id\":\"a\",\"more\":1}",
-        "{\"operation\":\"destroy\",\"id\":\"a\",\"id\":\"b\"}",
-        "{\"operation\":\"list\",\"id\":\"a\"}",
-        "{\"operation\":\"pause\",\"id\":\"a\",\"level\":\"deep\"}",
-        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":-1}",
-        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":1.5}",
-        "{\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":99999999999999999999}"}) {
+       {"", "{}", "[]", "null", "\"create\"", "{\"driver\":\"jail\",\"operation\":\"explode\"}",
+        "{\"driver\":\"jail\",\"operation\":1}", "{\"operation\":\"list\"}",
+        "{\"driver\":1,\"operation\":\"list\"}", "{\"driver\":\"jail\",\"operation\":\"destroy\"}",
+        "{\"driver\":\"jail\",\"operation\":\"destroy\",\"id\":1}",
+        "{\"driver\":\"jail\",\"operation\":\"destroy\",\"id\":\"a\",\"more\":1}",
+        "{\"driver\":\"jail\",\"operation\":\"destroy\",\"id\":\"a\",\"id\":\"b\"}",
+        "{\"driver\":\"jail\",\"operation\":\"list\",\"id\":\"a\"}",
+        "{\"driver\":\"jail\",\"operation\":\"pause\",\"id\":\"a\",\"level\":\"deep\"}",
+        "{\"driver\":\"jail\",\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":-1}",
+        "{\"driver\":\"jail\",\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":1.5}",
+        "{\"driver\":\"jail\",\"operation\":\"resize\",\"id\":\"a\",\"disk_bytes\":"
+        "99999999999999999999}"}) {
     const auto request = DecodeRequest(text);
     ASSERT_FALSE(request) << text;
     EXPECT_EQ(request.error().code, errors::kMachineProtocol) << text;
@@ -85,15 +92,16 @@ TEST(HelperProtocol, RefusesWhatIsNoRequest) {
 
 TEST(HelperProtocol, RefusesIdsThatCouldBePaths) {
   for (const char* id : {"", "..", "../x", "a/b", "A", "a b", "a\\u0000b"}) {
-    const auto request =
-        DecodeRequest(std::string("{\"operation\":\"destroy\",\"id\":\"") + id + "\"}");
+    const auto request = DecodeRequest(
+        std::string("{\"driver\":\"jail\",\"operation\":\"destroy\",\"id\":\"") + id + "\"}");
     ASSERT_FALSE(request) << id;
     EXPECT_EQ(request.error().code, errors::kMachineInvalid) << id;
   }
 }
 
 TEST(HelperProtocol, RefusesPoliciesThatItCannotEnforce) {
-  auto text = *Encode({.operation = Operation::kSetNetwork,
+  auto text = *Encode({.driver = "jail",
+                       .operation = Operation::kSetNetwork,
                        .id = "a",
                        .network = *egress::Policy::Parse({"192.0.2.1"})});
   text.replace(text.find("192.0.2.1"), 9, "host.test");
@@ -133,6 +141,8 @@ TEST(HelperProtocol, RepliesComeOutAsTheyWentIn) {
   EXPECT_EQ(back->ip, machine.ip);
   const Capabilities capabilities{.driver = "jail",
                                   .isolation = "x",
+                                  .isolation_class = "hardware-virtualized",
+                                  .emulated = true,
                                   .pause = Level::kDisk,
                                   .snapshot = Extent::kFilesystem,
                                   .fork = Extent::kFull,
@@ -187,4 +197,4 @@ TEST_F(Frames, RefuseWhatIsTooLargeOrCutOff) {
 }
 
 }  // namespace
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::helper

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/snapshots.h"
+#include "machine/snapshots.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,12 +12,11 @@
 #include "errors/machine.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "machine/jail/disk.h"
-#include "machine/jail/record.h"
+#include "machine/spec.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,9 +43,16 @@ Result<void> WriteDescription(const std::string& directory, uid_t owner, const S
   return {};
 }
 
-std::uint64_t StoredBytes(const std::string& file) {
-  struct stat info{};
-  return ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
+std::uint64_t StoredBytes(const std::string& directory) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
+    struct stat info{};
+    if (::stat(file.path().c_str(), &info) == 0) {
+      bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    }
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -84,29 +90,28 @@ Result<Snapshots::Kept> Snapshots::Read(const std::string& id) const {
             .snapshot = {.id = id,
                          .image = image->as_string(),
                          .disk_bytes = static_cast<std::uint64_t>(bytes->as_int()),
-                         .stored_bytes = StoredBytes(DiskOf(id))},
+                         .stored_bytes = StoredBytes(DirectoryOf(id))},
             .image = {}};
   if (auto held = store_->Hold(kept.snapshot.image)) kept.image = *std::move(held);
   return kept;
 }
 
-Result<Snapshot> Snapshots::Take(uid_t owner, const std::string& id, const std::string& image,
-                                 std::uint64_t disk_bytes, const std::string& disk) {
+Result<Snapshot> Snapshots::Take(uid_t owner, const Snapshot& snapshot, const Fill& fill) {
+  const std::string& id = snapshot.id;
   if (!IsValidId(id)) return Fail(errors::kMachineInvalid, "a snapshot's id is as a machine's");
   const std::string place = directory_ + "/" + id;
   std::error_code error;
   if (fs::exists(place, error)) {
     return Fail(errors::kMachineExists, "there is a snapshot " + id + " already");
   }
-  auto held = store_->Hold(image);
+  auto held = store_->Hold(snapshot.image);
   if (!held) return Fail(errors::kMachineNoImage, held.error().message);
   const std::string draft = directory_ + "/" + kDraft + id;
   const auto take = [&]() -> Result<void> {
     if (::mkdir(draft.c_str(), 0700) != 0)
       return StateError("mkdir " + draft, os::ErrnoText(errno));
-    CAISSON_TRY(CopyDisk(disk, draft + "/disk.img"));
-    CAISSON_TRY(
-        WriteDescription(draft, owner, {.id = id, .image = image, .disk_bytes = disk_bytes}));
+    CAISSON_TRY(fill(draft));
+    CAISSON_TRY(WriteDescription(draft, owner, snapshot));
     fs::rename(draft, place, error);
     if (error) return StateError("make " + place, error.message());
     return {};
@@ -116,9 +121,9 @@ Result<Snapshot> Snapshots::Take(uid_t owner, const std::string& id, const std::
     return Fail(std::move(taken).error());
   }
   CAISSON_ASSIGN(Kept kept, Read(id));
-  Snapshot snapshot = kept.snapshot;
+  Snapshot taken = kept.snapshot;
   kept_.insert_or_assign(id, std::move(kept));
-  return snapshot;
+  return taken;
 }
 
 Result<Snapshot> Snapshots::Find(uid_t owner, const std::string& id) const {
@@ -148,4 +153,4 @@ Result<void> Snapshots::Remove(uid_t owner, const std::string& id) {
   return {};
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/helper.h"
+#include "machine/helper/server.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "errors/machine.h"
-#include "machine/jail/helper_protocol.h"
+#include "machine/helper/protocol.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::helper {
 namespace {
 
 struct Answer {
@@ -56,7 +56,13 @@ Result<Answer> Ready(Machines& machines, uid_t caller, const std::string& id,
   return answer;
 }
 
-Result<Answer> Perform(Machines& machines, uid_t caller, const Request& request) {
+Result<Answer> Perform(const MachinesByDriver& drivers, uid_t caller, const Request& request) {
+  const auto named = drivers.find(request.driver);
+  if (named == drivers.end()) {
+    return Fail(errors::kMachineUnavailable,
+                "this helper hosts no driver of that name; start `caisson machined` with --driver");
+  }
+  Machines& machines = *named->second;
   switch (request.operation) {
     case Operation::kCapabilities:
       return Answer{.value = ToJson(machines.capabilities()), .fd = {}};
@@ -131,22 +137,22 @@ Result<os::UniqueFd> Bind(const std::string& path, uid_t user) {
 
 }  // namespace
 
-Helper::Helper(std::unique_ptr<Machines> machines, os::UniqueFd socket, uid_t user)
-    : machines_(std::move(machines)), listener_(std::move(socket)), user_(user) {}
+Server::Server(MachinesByDriver drivers, os::UniqueFd socket, uid_t user)
+    : drivers_(std::move(drivers)), listener_(std::move(socket)), user_(user) {}
 
-Result<std::unique_ptr<Helper>> Helper::Listen(std::unique_ptr<Machines> machines,
-                                               const std::string& socket, uid_t user) {
+Result<std::unique_ptr<Server>> Server::Listen(MachinesByDriver drivers, const std::string& socket,
+                                               uid_t user) {
   CAISSON_ASSIGN(os::UniqueFd bound, Bind(socket, user));
-  return std::unique_ptr<Helper>(new Helper(std::move(machines), std::move(bound), user));
+  return std::unique_ptr<Server>(new Server(std::move(drivers), std::move(bound), user));
 }
 
-Helper::~Helper() {
+Server::~Server() {
   // What is under way is finished; its caller is told, or has gone.
   for (Connection& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RD);
   for (Connection& connection : connections_) connection.thread.join();
 }
 
-Result<void> Helper::Run(const std::stop_token& stop) {
+Result<void> Server::Run(const std::stop_token& stop) {
   CAISSON_ASSIGN(const os::UniqueFd wake, os::MakeEventFd());
   const std::stop_callback on_stop(stop, [&wake] { ::eventfd_write(wake.get(), 1); });
   while (!stop.stop_requested()) {
@@ -160,7 +166,7 @@ Result<void> Helper::Run(const std::stop_token& stop) {
   return {};
 }
 
-void Helper::JoinEnded() {
+void Server::JoinEnded() {
   std::erase_if(connections_, [](Connection& connection) {
     if (!connection.done) return false;
     connection.thread.join();
@@ -168,7 +174,7 @@ void Helper::JoinEnded() {
   });
 }
 
-void Helper::Accept() {
+void Server::Accept() {
   os::UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -185,17 +191,17 @@ void Helper::Accept() {
   });
 }
 
-void Helper::Serve(int socket, uid_t caller) {
+void Server::Serve(int socket, uid_t caller) {
   while (true) {
     auto frame = ReceiveFrame(socket, kMaxRequestBytes);
     if (!frame || !*frame) return;
     (*frame)->fd.Reset();  // no request brings one
     const auto request = DecodeRequest((*frame)->text);
-    Result<Answer> answer = request ? Perform(*machines_, caller, *request) : Fail(request.error());
+    Result<Answer> answer = request ? Perform(drivers_, caller, *request) : Fail(request.error());
     auto text = answer ? EncodeReply(answer->value) : EncodeFailure(answer.error());
     if (!text) text = EncodeFailure(text.error());
     if (!text || !SendFrame(socket, *text, answer ? answer->fd.get() : -1)) return;
   }
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::helper

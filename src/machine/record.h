@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the helper keeps on disk of each machine: enough to find and remove everything of it after
+// What a driver keeps on disk of each machine: enough to find and remove everything of it after
 // the helper was killed, at whatever point. A record is written before what it speaks of is done,
 // in one step (rename). No kernel calls beyond files.
 #pragma once
@@ -13,9 +13,9 @@
 #include "base/status.h"
 #include "json/value.h"
 #include "machine/driver.h"
-#include "machine/jail/groups.h"
+#include "machine/groups.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 enum class Phase : std::uint8_t {
   kMaking,   // or prepared for later: to be removed when its maker is gone
@@ -35,9 +35,10 @@ struct Record {
   Groups groups;
   std::uint32_t network = 0;  // index in the gateway; 0: none
   std::string ip;
-  pid_t agent = 0;                // 0: none
+  pid_t agent = 0;                // or what runs it, as QEMU does; 0: none
   std::uint64_t agent_start = 0;  // in clock ticks since the boot
   std::string boot;               // the host's boot id, when the agent was started
+  json::Value more;               // of its driver alone; null: nothing
 };
 
 json::Value ToJson(const Record& record);
@@ -48,18 +49,4 @@ Result<Record> RecordFromJson(const json::Value& value, const std::string& slot)
 Result<void> WriteRecord(const std::string& directory, const Record& record, bool durable);
 Result<Record> ReadRecord(const std::string& directory, const std::string& slot);
 
-// Its rules. PolicyFromJson fails with machine.invalid, and as egress::Policy::Parse.
-json::Value ToJson(const egress::Policy& policy);
-Result<egress::Policy> PolicyFromJson(const json::Value& value);
-
-// What a machine is made from, in the form that the record and the helper's protocol share.
-json::Value ToJson(const MachineSpec& spec);
-// Fails with machine.invalid (naming the field) and as egress::Policy::Parse.
-Result<MachineSpec> SpecFromJson(const json::Value& value);
-
-// [a-z0-9-]{1,40}
-bool IsValidId(std::string_view id);
-// Everything that MachineSpec promises; a host name that is empty becomes the id.
-Result<void> CheckSpec(MachineSpec& spec);
-
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/record.h"
+#include "machine/record.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,11 +17,12 @@
 #include "errors/machine.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "machine/jail/fields.h"
+#include "machine/fields.h"
+#include "machine/spec.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 constexpr const char* kFile = "/record.json";
@@ -33,18 +34,12 @@ constexpr std::array<std::pair<Phase, std::string_view>, 5> kPhases = {
      {Phase::kPausedOnDisk, "paused_on_disk"},
      {Phase::kRemoving, "removing"}}};
 
-std::unexpected<Status> Invalid(std::string message) {
-  return Fail(errors::kMachineInvalid, std::move(message));
-}
-
-bool IsName(std::string_view text, std::size_t most) {
-  return !text.empty() && text.size() <= most && std::ranges::all_of(text, [](char c) {
+// Digits and hyphens, so that it can be part of paths and names of cgroups.
+bool IsSlot(std::string_view slot) {
+  return !slot.empty() && slot.size() <= 64 && std::ranges::all_of(slot, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
 }
-
-// Digits and hyphens, so that it can be part of paths and names of cgroups.
-bool IsSlot(std::string_view slot) { return IsName(slot, 64); }
 
 Result<void> Sync(const std::string& path, int flags) {
   CAISSON_ASSIGN(const os::UniqueFd fd, os::OpenFile(path, flags));
@@ -58,79 +53,8 @@ std::string_view NameOf(Phase phase) {
   return std::ranges::find(kPhases, phase, &std::pair<Phase, std::string_view>::first)->second;
 }
 
-bool IsValidId(std::string_view id) { return IsName(id, kMaxIdLength); }
-
-Result<void> CheckSpec(MachineSpec& spec) {
-  if (!IsValidId(spec.id)) {
-    return Invalid(fmt::format("id has 1 to {} characters of a-z, 0-9 and -", kMaxIdLength));
-  }
-  if (spec.host_name.empty()) spec.host_name = spec.id;
-  if (!IsName(spec.host_name, kMaxHostNameLength) || spec.host_name.starts_with('-') ||
-      spec.host_name.ends_with('-')) {
-    return Invalid(
-        fmt::format("host_name has 1 to {} characters of a-z, 0-9 and -, which may "
-                    "not come first or last",
-                    kMaxHostNameLength));
-  }
-  if (spec.image.size() != 64 || !std::ranges::all_of(spec.image, [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-      })) {
-    return Invalid("image is the id of an image: 64 hexadecimal digits");
-  }
-  if (!(spec.cpus >= 0.01 && spec.cpus <= 1024)) return Invalid("cpus is 0.01 to 1024");
-  if (spec.memory_bytes < kMinMemoryBytes || spec.memory_bytes > std::uint64_t{1} << 50) {
-    return Invalid(fmt::format("memory_bytes is at least {}", kMinMemoryBytes));
-  }
-  if (spec.disk_bytes < kMinDiskBytes || spec.disk_bytes > kMaxDiskBytes) {
-    return Invalid(fmt::format("disk_bytes is {} to {}", kMinDiskBytes, kMaxDiskBytes));
-  }
-  if (spec.pids < kMinPids || spec.pids > 4'000'000) {
-    return Invalid(fmt::format("pids is {} to 4000000", kMinPids));
-  }
-  return {};
-}
-
-json::Value ToJson(const egress::Policy& policy) {
-  json::Array rules;
-  for (const std::string& rule : policy.rules()) rules.emplace_back(rule);
-  return json::Value(std::move(rules));
-}
-
-Result<egress::Policy> PolicyFromJson(const json::Value& value) {
-  if (!value.is_array()) return Invalid("network is a list of rules");
-  std::vector<std::string> rules;
-  for (const json::Value& rule : value.as_array()) {
-    if (!rule.is_string()) return Invalid("network is a list of rules");
-    rules.push_back(rule.as_string());
-  }
-  return egress::Policy::Parse(rules);
-}
-
-json::Value ToJson(const MachineSpec& spec) {
-  return json::Object{
-      {"id", spec.id},     {"host_name", spec.host_name},       {"image", spec.image},
-      {"cpus", spec.cpus}, {"memory_bytes", spec.memory_bytes}, {"disk_bytes", spec.disk_bytes},
-      {"pids", spec.pids}, {"network", ToJson(spec.network)}};
-}
-
-Result<MachineSpec> SpecFromJson(const json::Value& value) {
-  Fields fields(value);
-  MachineSpec spec{.id = fields.Text("id"),
-                   .host_name = fields.Text("host_name"),
-                   .image = fields.Text("image"),
-                   .cpus = fields.Real("cpus"),
-                   .memory_bytes = fields.Number("memory_bytes"),
-                   .disk_bytes = fields.Number("disk_bytes"),
-                   .pids = fields.Number("pids"),
-                   .network = {}};
-  const json::Value& rules = fields.Any("network");
-  if (!fields.missed().empty()) return Invalid(fields.missed() + " is missing or no such value");
-  CAISSON_ASSIGN(spec.network, PolicyFromJson(rules));
-  return spec;
-}
-
 json::Value ToJson(const Record& record) {
-  return json::Object{{"index", record.index},
+  json::Object object{{"index", record.index},
                       {"slot", record.slot},
                       {"phase", NameOf(record.phase)},
                       {"owner", record.owner},
@@ -141,6 +65,8 @@ json::Value ToJson(const Record& record) {
                       {"agent", record.agent},
                       {"agent_start", record.agent_start},
                       {"boot", record.boot}};
+  if (!record.more.is_null()) object.Set("more", record.more);
+  return json::Value(std::move(object));
 }
 
 Result<Record> RecordFromJson(const json::Value& value, const std::string& slot) {
@@ -159,6 +85,7 @@ Result<Record> RecordFromJson(const json::Value& value, const std::string& slot)
   record.agent = static_cast<pid_t>(fields.Number("agent", kMostPid));
   record.agent_start = fields.Number("agent_start");
   record.boot = fields.Text("boot");
+  if (const json::Value* more = value.Find("more")) record.more = *more;
   if (!fields.missed().empty()) {
     return Fail(errors::kMachineState, "a record has no valid " + fields.missed());
   }
@@ -199,4 +126,4 @@ Result<Record> ReadRecord(const std::string& directory, const std::string& slot)
   return RecordFromJson(value, slot);
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

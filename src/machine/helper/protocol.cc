@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/helper_protocol.h"
+#include "machine/helper/protocol.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -15,14 +15,14 @@
 #include "errors/machine.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "machine/jail/fields.h"
-#include "machine/jail/record.h"
+#include "machine/fields.h"
+#include "machine/spec.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::helper {
 namespace {
 
-// Which members an operation takes, beside its name.
+// Which members an operation takes, beside its name and the driver's.
 struct Form {
   Operation operation;
   std::string_view name;
@@ -84,14 +84,14 @@ Result<void> CheckId(const std::string& id, const char* what) {
 
 Result<std::string> Encode(const Request& request) {
   const Form& form = *std::ranges::find(kForms, request.operation, &Form::operation);
-  json::Object object{{"operation", form.name}};
+  json::Object object{{"driver", request.driver}, {"operation", form.name}};
   if (form.id) object.Set("id", request.id);
   if (form.snapshot) object.Set("snapshot", request.snapshot);
   if (form.level) object.Set("level", NameIn(kLevels, request.level));
   if (form.disk_bytes) object.Set("disk_bytes", request.disk_bytes);
   if (form.spec) object.Set("spec", ToJson(request.spec.value_or(MachineSpec{})));
   if (form.network) {
-    object.Set("network", ToJson(request.network.value_or(egress::Policy::DenyAll())));
+    object.Set("network", machine::ToJson(request.network.value_or(egress::Policy::DenyAll())));
   }
   return json::Write(json::Value(std::move(object)));
 }
@@ -106,14 +106,14 @@ Result<Request> DecodeRequest(std::string_view text) {
   const std::string name = fields.Text("operation");
   const auto form = std::ranges::find(kForms, name, &Form::name);
   if (form == kForms.end()) return Violation("there is no such operation");
-  Request request{.operation = form->operation};
+  Request request{.driver = fields.Text("driver"), .operation = form->operation};
   if (form->id) request.id = fields.Text("id");
   if (form->snapshot) request.snapshot = fields.Text("snapshot");
   const std::string level = form->level ? fields.Text("level") : "none";
   if (form->disk_bytes) request.disk_bytes = fields.Number("disk_bytes");
   const json::Value spec = form->spec ? fields.Any("spec") : json::Value();
   const json::Value network = form->network ? fields.Any("network") : json::Value();
-  fields.Expect(1u + form->id + form->snapshot + form->level + form->disk_bytes + form->spec +
+  fields.Expect(2u + form->id + form->snapshot + form->level + form->disk_bytes + form->spec +
                 form->network);
   CAISSON_TRY(Complete(fields, "a request"));
   const auto place = PlaceOf(kLevels, level);
@@ -160,6 +160,8 @@ Result<json::Value> DecodeReply(std::string_view text) {
 json::Value ToJson(const Capabilities& capabilities) {
   return json::Object{{"driver", capabilities.driver},
                       {"isolation", capabilities.isolation},
+                      {"isolation_class", capabilities.isolation_class},
+                      {"emulated", capabilities.emulated},
                       {"pause", NameIn(kLevels, capabilities.pause)},
                       {"disk_pause_keeps_processes", capabilities.disk_pause_keeps_processes},
                       {"snapshot", NameIn(kExtents, capabilities.snapshot)},
@@ -173,6 +175,8 @@ Result<Capabilities> CapabilitiesFromJson(const json::Value& value) {
   Fields fields(value);
   Capabilities capabilities{.driver = fields.Text("driver"),
                             .isolation = fields.Text("isolation"),
+                            .isolation_class = fields.Text("isolation_class"),
+                            .emulated = fields.Bool("emulated"),
                             .disk_pause_keeps_processes = fields.Bool("disk_pause_keeps_processes"),
                             .resize_disk = fields.Bool("resize_disk"),
                             .network = fields.Bool("network"),
@@ -355,4 +359,4 @@ Result<std::optional<ReceivedFrame>> ReceiveFrame(int socket, std::size_t limit)
   return frame;
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::helper

@@ -14,7 +14,7 @@
 #include "json/value.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 struct GroupLimits {
   double cpus = 1;
@@ -72,4 +72,4 @@ class Groups {
   std::vector<Hierarchy> hierarchies_;
 };
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -19,7 +19,7 @@
 #include "machine/driver.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::helper {
 
 inline constexpr std::size_t kMaxRequestBytes = 1u << 20;
 inline constexpr std::size_t kMaxReplyBytes = 8u << 20;
@@ -43,6 +43,7 @@ enum class Operation : std::uint8_t {
 };
 
 struct Request {
+  std::string driver;  // its name; which there are, the helper knows
   Operation operation = Operation::kCapabilities;
   std::string id;                         // of the machine; of the parent for kFork
   std::string snapshot;                   // its id
@@ -84,4 +85,4 @@ struct ReceivedFrame {
 // larger than `limit` or does not end.
 Result<std::optional<ReceivedFrame>> ReceiveFrame(int socket, std::size_t limit);
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::helper

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The helper behind `caisson machined`: the one process that is root, and does for the service what
-// needs it. Listens on a Unix socket for one user; every request is decoded, checked, and done for
-// the machines of the caller alone. One thread per connection.
+// needs it. Hosts one or several drivers. Listens on a Unix socket for one user; every request is
+// decoded, checked, and done for the machines of the caller alone. One thread per connection.
 #pragma once
 
 #include <sys/types.h>
@@ -16,20 +16,20 @@
 #include <thread>
 
 #include "base/status.h"
-#include "machine/jail/machines.h"
+#include "machine/machines.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::helper {
 
-class Helper {
+class Server {
  public:
   static constexpr std::size_t kMaxConnections = 256;
 
   // Binds `socket`, which only `user` and root can connect to; a socket that nobody listens on any
   // more is replaced. Fails with machine.state.
-  static Result<std::unique_ptr<Helper>> Listen(std::unique_ptr<Machines> machines,
-                                                const std::string& socket, uid_t user);
-  ~Helper();
+  static Result<std::unique_ptr<Server>> Listen(MachinesByDriver drivers, const std::string& socket,
+                                                uid_t user);
+  ~Server();
 
   // Serves until stopped. Machines stay.
   Result<void> Run(const std::stop_token& stop);
@@ -40,15 +40,15 @@ class Helper {
     std::thread thread;
     std::atomic<bool> done = false;
   };
-  Helper(std::unique_ptr<Machines> machines, os::UniqueFd socket, uid_t user);
+  Server(MachinesByDriver drivers, os::UniqueFd socket, uid_t user);
   void Accept();
   void Serve(int socket, uid_t caller);
   void JoinEnded();
 
-  std::unique_ptr<Machines> machines_;
+  MachinesByDriver drivers_;
   os::UniqueFd listener_;
   const uid_t user_;
   std::list<Connection> connections_;
 };
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::helper

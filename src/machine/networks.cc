@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/networks.h"
+#include "machine/networks.h"
 
 #include <fcntl.h>
 #include <net/if.h>
@@ -17,7 +17,7 @@
 
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 Result<void> RaiseLoopback() {
@@ -127,4 +127,4 @@ Result<std::unique_ptr<Networks>> GatewayNetworks(const egress::GatewayOptions& 
 
 std::unique_ptr<Networks> NoNetworks() { return std::make_unique<LoopbackOnly>(); }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a helper in a process of its own, which can be killed and started again over the same
-// state. Needs root, and the image that the test images.native_root has built (or the one that
-// CAISSON_MACHINE_IMAGE names, in the store CAISSON_IMAGES_DIR).
+// For tests: a helper with one driver in a process of its own, which can be killed and started
+// again over the same state. Needs root, and the image that the test images.native_root has built
+// (or the one that CAISSON_MACHINE_IMAGE names, in the store CAISSON_IMAGES_DIR).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -22,11 +23,13 @@
 #include <utility>
 
 #include "images/store.h"
-#include "machine/jail/driver.h"
-#include "machine/jail/helper.h"
-#include "machine/jail/networks.h"
+#include "machine/groups.h"
+#include "machine/helper/client.h"
+#include "machine/helper/server.h"
+#include "machine/machines.h"
+#include "machine/networks.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 inline std::string ImagesForTests() {
   const char* store = std::getenv("CAISSON_IMAGES_DIR");
@@ -52,17 +55,19 @@ inline std::string WhyNoMachines() {
 
 class HelperProcess {
  public:
+  // Opens the driver in the helper's own process.
+  using OpenDriver = std::function<Result<std::unique_ptr<LocalDriver>>(const std::string& state,
+                                                                        SharedParts parts)>;
   struct Options {
-    std::size_t prepared = 2;
-    std::size_t threads = 2;
+    std::string driver;  // its name
+    OpenDriver open;
     bool network = false;  // then this process must be in a network namespace of its own
   };
-  explicit HelperProcess(Options options) : options_(options) {
+  explicit HelperProcess(Options options) : options_(std::move(options)) {
     char name[] = "/tmp/caisson-machines-XXXXXX";
     directory_ = ::mkdtemp(name);
     Start();
   }
-  HelperProcess() : HelperProcess(Options{}) {}
   HelperProcess(const HelperProcess&) = delete;
   HelperProcess& operator=(const HelperProcess&) = delete;
   ~HelperProcess() {
@@ -86,8 +91,10 @@ class HelperProcess {
   std::string state() const { return directory_ + "/state"; }
   pid_t pid() const { return pid_; }
 
-  Result<std::unique_ptr<JailDriver>> Open() const {
-    return JailDriver::Open({.socket = socket(), .helper_patience = std::chrono::seconds(20)});
+  Result<std::unique_ptr<helper::RemoteDriver>> Open() const {
+    return helper::RemoteDriver::Open({.socket = socket(),
+                                       .driver = options_.driver,
+                                       .helper_patience = std::chrono::seconds(20)});
   }
 
   void Start() {
@@ -118,30 +125,29 @@ class HelperProcess {
     ::sigemptyset(&signals);
     ::sigaddset(&signals, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // threads inherit it
-    std::unique_ptr<Networks> networks = NoNetworks();
-    if (options_.network) {
-      auto gateway = GatewayNetworks({.directory = directory_ + "/network"});
-      if (!gateway) return Complain(gateway.error());
-      networks = *std::move(gateway);
-    }
-    auto machines = Machines::Open(
-        {.workshop = {.state = state(), .images = ImagesForTests(), .agent = CAISSON_TEST_AGENT},
-         .prepared = options_.prepared,
-         .threads = options_.threads},
-        std::move(networks));
-    if (!machines) return Complain(machines.error());
-    auto helper = Helper::Listen(*std::move(machines), socket(), ::geteuid());
-    if (!helper) return Complain(helper.error());
+    auto server = MakeServer();
+    if (!server) return Complain(server.error());
     std::stop_source stop;
     std::thread waiter([&signals, &stop] {
       int signal = 0;
       ::sigwait(&signals, &signal);
       stop.request_stop();
     });
-    const auto ran = (*helper)->Run(stop.get_token());
+    const auto ran = (*server)->Run(stop.get_token());
     waiter.join();
-    helper->reset();
+    server->reset();
     return ran ? 0 : Complain(ran.error());
+  }
+  Result<std::unique_ptr<helper::Server>> MakeServer() const {
+    SharedParts parts{.networks = NoNetworks(), .ids = std::make_shared<IdRanges>()};
+    if (options_.network) {
+      CAISSON_ASSIGN(parts.networks, GatewayNetworks({.directory = directory_ + "/network"}));
+    }
+    CAISSON_ASSIGN(auto driver, options_.open(state(), parts));
+    MachinesByDriver machines;
+    CAISSON_ASSIGN(machines[options_.driver], Machines::Open(std::move(driver)));
+    CAISSON_TRY(RemoveStrays(*parts.networks, machines));
+    return helper::Server::Listen(std::move(machines), socket(), ::geteuid());
   }
   static int Complain(const Status& status) {
     std::fprintf(stderr, "helper: %s: %s\n", std::string(status.code.name).c_str(),
@@ -154,4 +160,4 @@ class HelperProcess {
   pid_t pid_ = -1;
 };
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

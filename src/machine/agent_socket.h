@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket at which a machine's agent takes connections: a file in the machine's directory, which
+// only the helper can reach.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "os/fd.h"
+
+namespace caisson::machine {
+
+// In the place of an earlier one. `directory` may have a longer path than addresses do.
+Result<os::UniqueFd> ListenForAgent(const std::string& directory);
+// Never waits. Fails with machine.agent_lost.
+Result<os::UniqueFd> ConnectToAgent(const std::string& directory);
+
+}  // namespace caisson::machine

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/machines.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "errors/machine.h"
+#include "machine/spec.h"
+
+namespace caisson::machine {
+namespace {
+
+std::unexpected<Status> Unknown(const std::string& id) {
+  return Fail(errors::kMachineUnknown, "there is no machine " + id);
+}
+
+std::unexpected<Status> WrongState(const Machine& machine, const std::string& needs) {
+  return Fail(errors::kMachineWrongState,
+              fmt::format("machine {} is {}; {}", machine.id, NameOf(machine.state), needs));
+}
+
+Result<void> CheckDisk(const MachineSpec& spec, std::uint64_t least, const char* whose) {
+  if (spec.disk_bytes >= least) return {};
+  return Fail(errors::kMachineInvalid, fmt::format("disk_bytes is at least {}, {}", whose, least));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Machines>> Machines::Open(std::unique_ptr<LocalDriver> driver) {
+  std::unique_ptr<Machines> machines(new Machines());
+  machines->driver_ = std::move(driver);
+  CAISSON_ASSIGN(std::vector<std::unique_ptr<LocalMachine>> adopted, machines->driver_->Adopt());
+  for (std::unique_ptr<LocalMachine>& machine : adopted) {
+    auto entry = std::make_shared<Entry>();
+    entry->owner = machine->owner();
+    const std::string id = machine->View().id;
+    entry->machine = std::move(machine);
+    machines->machines_.emplace(id, std::move(entry));
+  }
+  CAISSON_ASSIGN(machines->snapshots_, Snapshots::Open(machines->driver_->SnapshotsDirectory(),
+                                                       machines->driver_->store()));
+  return machines;
+}
+
+std::set<std::uint32_t> Machines::NetworkIndices() const {
+  std::vector<std::shared_ptr<Entry>> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, entry] : machines_) entries.push_back(entry);
+  }
+  std::set<std::uint32_t> indices;
+  for (const std::shared_ptr<Entry>& entry : entries) {
+    const std::lock_guard lock(entry->mutex);
+    if (entry->machine != nullptr) indices.insert(entry->machine->network());
+  }
+  return indices;
+}
+
+Result<Machines::Locked> Machines::Find(uid_t caller, const std::string& id) {
+  std::shared_ptr<Entry> entry;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = machines_.find(id);
+    if (found == machines_.end() || found->second->owner != caller) return Unknown(id);
+    entry = found->second;
+  }
+  std::unique_lock lock(entry->mutex);
+  if (entry->machine == nullptr) return Unknown(id);
+  return Locked{std::move(entry), std::move(lock)};
+}
+
+Result<void> Machines::CheckNetwork(const egress::Policy& policy) const {
+  const bool opens =
+      policy.opens_public() || !policy.OpenOnAllPorts().empty() || !policy.OpenOnPorts().empty();
+  if (!opens || driver_->capabilities().network) return {};
+  return Fail(errors::kMachineUnsupported,
+              "machines have no network here (caisson machined --without-network): ask for none");
+}
+
+Result<void> Machines::Require(bool capability, const char* what) const {
+  if (capability) return {};
+  return Fail(errors::kMachineUnsupported,
+              fmt::format("the driver {} has no {}", driver_->capabilities().driver, what));
+}
+
+template <typename Make>
+Result<Machine> Machines::Enter(uid_t caller, MachineSpec spec, Make make) {
+  CAISSON_TRY(CheckSpec(spec));
+  CAISSON_TRY(CheckNetwork(spec.network));
+  auto entry = std::make_shared<Entry>();
+  entry->owner = caller;
+  const std::lock_guard made(entry->mutex);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!machines_.emplace(spec.id, entry).second) {
+      return Fail(errors::kMachineExists, "there is a machine " + spec.id + " already");
+    }
+  }
+  Result<std::unique_ptr<LocalMachine>> machine = make(spec);
+  if (!machine) {
+    const std::lock_guard lock(mutex_);
+    machines_.erase(spec.id);
+    return Fail(std::move(machine).error());
+  }
+  entry->machine = *std::move(machine);
+  return entry->machine->View();
+}
+
+Result<Machine> Machines::Create(uid_t caller, MachineSpec spec) {
+  return Enter(caller, std::move(spec),
+               [&](const MachineSpec& checked) { return driver_->Make(caller, checked); });
+}
+
+Result<void> Machines::Destroy(uid_t caller, const std::string& id) {
+  auto found = Find(caller, id);
+  if (!found) return {};
+  CAISSON_TRY(found->machine().Remove());
+  found->entry->machine.reset();
+  const std::lock_guard lock(mutex_);
+  machines_.erase(id);
+  return {};
+}
+
+Result<void> Machines::Pause(uid_t caller, const std::string& id, Level level) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  if (level == Level::kNone) {
+    return Fail(errors::kMachineInvalid, "a pause is to memory or to disk");
+  }
+  CAISSON_TRY(Require(driver_->capabilities().pause >= level, "pause of this kind"));
+  const Machine view = found.machine().View();
+  switch (view.state) {
+    case State::kStopped:
+      return WrongState(view, "resume it first, or destroy it");
+    case State::kPausedOnDisk:
+      return {};
+    case State::kPausedInMemory:
+      if (level == Level::kMemory) return {};
+      break;
+    case State::kRunning:
+      break;
+  }
+  return found.machine().Pause(level);
+}
+
+Result<void> Machines::Resume(uid_t caller, const std::string& id) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  if (found.machine().View().state == State::kRunning) return {};
+  return found.machine().Resume();
+}
+
+Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineSpec child) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, parent));
+  CAISSON_TRY(Require(driver_->capabilities().fork != Extent::kNone, "forks"));
+  const Machine view = found.machine().View();
+  if (view.state != State::kPausedInMemory && view.state != State::kPausedOnDisk) {
+    return WrongState(view, "pause it before it is forked");
+  }
+  child.image = view.image;
+  CAISSON_TRY(CheckDisk(child, view.disk_bytes, "the parent's"));
+  return Enter(caller, std::move(child),
+               [&](const MachineSpec& checked) { return found.machine().Fork(caller, checked); });
+}
+
+Result<Snapshot> Machines::TakeSnapshot(uid_t caller, const std::string& id,
+                                        const std::string& snapshot) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_TRY(Require(driver_->capabilities().snapshot != Extent::kNone, "snapshots"));
+  const Machine view = found.machine().View();
+  const std::lock_guard lock(snapshots_mutex_);
+  return snapshots_->Take(
+      caller, {.id = snapshot, .image = view.image, .disk_bytes = view.disk_bytes},
+      [&](const std::string& directory) { return found.machine().Keep(directory); });
+}
+
+Result<Machine> Machines::Restore(uid_t caller, const std::string& snapshot, MachineSpec spec) {
+  const std::shared_lock lock(snapshots_mutex_);
+  CAISSON_ASSIGN(const Snapshot kept, snapshots_->Find(caller, snapshot));
+  spec.image = kept.image;
+  CAISSON_TRY(CheckDisk(spec, kept.disk_bytes, "the snapshot's"));
+  return Enter(caller, std::move(spec), [&](const MachineSpec& checked) {
+    return driver_->Restore(snapshots_->DirectoryOf(snapshot), kept, caller, checked);
+  });
+}
+
+Result<void> Machines::RemoveSnapshot(uid_t caller, const std::string& snapshot) {
+  const std::lock_guard lock(snapshots_mutex_);
+  return snapshots_->Remove(caller, snapshot);
+}
+
+Result<std::vector<Snapshot>> Machines::ListSnapshots(uid_t caller) {
+  const std::shared_lock lock(snapshots_mutex_);
+  return snapshots_->List(caller);
+}
+
+Result<void> Machines::Resize(uid_t caller, const std::string& id, std::uint64_t disk_bytes) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_TRY(Require(driver_->capabilities().resize_disk, "disks that grow"));
+  const std::uint64_t has = found.machine().View().disk_bytes;
+  if (disk_bytes <= has || disk_bytes > kMaxDiskBytes) {
+    return Fail(errors::kMachineInvalid,
+                fmt::format("a disk can only grow, from {} to {} at most", has, kMaxDiskBytes));
+  }
+  return found.machine().Resize(disk_bytes);
+}
+
+Result<void> Machines::SetNetwork(uid_t caller, const std::string& id,
+                                  const egress::Policy& policy) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_TRY(CheckNetwork(policy));
+  return found.machine().SetNetwork(policy);
+}
+
+Result<Stats> Machines::ReadStats(uid_t caller, const std::string& id) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  return found.machine().ReadStats();
+}
+
+Result<std::vector<Machine>> Machines::List(uid_t caller) {
+  std::vector<std::shared_ptr<Entry>> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, entry] : machines_) {
+      if (entry->owner == caller) entries.push_back(entry);
+    }
+  }
+  std::vector<Machine> list;
+  for (const std::shared_ptr<Entry>& entry : entries) {
+    const std::lock_guard lock(entry->mutex);
+    if (entry->machine != nullptr) list.push_back(entry->machine->View());
+  }
+  return list;
+}
+
+Result<os::UniqueFd> Machines::Connect(uid_t caller, const std::string& id) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  const Machine view = found.machine().View();
+  if (view.state != State::kRunning) return WrongState(view, "resume it first");
+  return found.machine().Connect();
+}
+
+Result<void> RemoveStrays(Networks& networks, const MachinesByDriver& machines) {
+  std::set<std::uint32_t> known;
+  for (const auto& [name, those] : machines) known.merge(those->NetworkIndices());
+  CAISSON_ASSIGN(const std::vector<std::uint32_t> there, networks.List());
+  for (const std::uint32_t index : there) {
+    if (!known.contains(index)) CAISSON_TRY(networks.Remove(index));
+  }
+  for (const auto& [name, those] : machines) CAISSON_TRY(those->Clean());
+  return {};
+}
+
+}  // namespace caisson::machine
