@@ -43,6 +43,7 @@ BENCHES: dict[str, list[str]] = {
     "jail": ["{build}/src/machine/jail/jail_bench"],
     "http": ["{build}/src/http/http_bench"],
     "agent": ["{build}/src/agent/agent_bench"],
+    "machines": ["{python}", "bench/machines.py", "{build}"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
 }
 

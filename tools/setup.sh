@@ -27,7 +27,7 @@ test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 
 # Of the backports suite of the mirror that apt already uses, by the beginning of their version: the main suite's are too
 # old. Where they cannot be had, the tests that need them are skipped and say so.
 backports=(runsc=0.0~20240729)
-full_packages=(erofs-utils llvm-19 wrk)
+full_packages=(erofs-utils llvm-19 wrk bubblewrap)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
 [ "$tier" = full ] && packages+=("${full_packages[@]}")

@@ -2,6 +2,8 @@
 // The server against bare Beast (small answers, under wrk) and bare Asio sockets (1 GiB each way),
 // each pair in turns within one run; prints JSON lines for bench/run.py. Exits with 77 where wrk is
 // not installed. usage: http_bench [SECONDS-PER-RUN]
+//        http_bench control beast|sink|source   such a control alone, for other benches: prints its
+//                                               port, ends with its parent
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -301,9 +303,23 @@ void BenchTransfers(const ServerProcess& ours) {
       grown, grown < 8 ? "true" : "false");
 }
 
+int RunControl(const std::string& which) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGPIPE, SIG_IGN);
+  const auto ready = [](std::uint16_t port) {
+    fmt::print("{}\n", port);
+    std::fflush(stdout);
+  };
+  if (which == "beast") RunBeast(ready);
+  if (which == "sink") RunSockets(ready, Discard);
+  if (which == "source") RunSockets(ready, Produce);
+  return 2;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count == 3 && std::string(arguments[1]) == "control") return RunControl(arguments[2]);
   if (std::system("command -v wrk > /dev/null") != 0) {
     std::fputs("wrk is not installed\n", stderr);
     return 77;
