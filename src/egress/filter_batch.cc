@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_conntrack_tuple_common.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
@@ -38,6 +40,11 @@ struct PortKey {
 struct SourceKey {
   std::array<char, IFNAMSIZ> link{};
   std::uint32_t address = 0;
+};
+
+struct PairKey {
+  std::uint32_t first;
+  std::uint32_t second;
 };
 
 PortKey KeyOf(std::uint32_t address, std::uint16_t port) { return {htonl(address), htons(port)}; }
@@ -104,15 +111,53 @@ void RefuseIcmp(NetlinkMessage& message) {
   });
 }
 
+void LoadFlow(NetlinkMessage& message, nft_ct_keys key, std::uint32_t reg, bool original) {
+  PutExpression(message, "ct", [&] {
+    PutNumber(message, NFTA_CT_DREG, reg);
+    PutNumber(message, NFTA_CT_KEY, static_cast<std::uint32_t>(key));
+    if (original) message.Put(NFTA_CT_DIRECTION, std::uint8_t{IP_CT_DIR_ORIGINAL});
+  });
+}
+
+// The numbers are NF_CT_STATE_BIT of linux/netfilter/nf_conntrack_common.h, in the host's order.
+void RequireState(NetlinkMessage& message, FlowState state) {
+  const std::uint32_t bits = state == FlowState::kNew ? NF_CT_STATE_BIT(IP_CT_NEW)
+                                                      : NF_CT_STATE_BIT(IP_CT_ESTABLISHED) |
+                                                            NF_CT_STATE_BIT(IP_CT_RELATED);
+  LoadFlow(message, NFT_CT_STATE, NFT_REG32_00, false);
+  PutExpression(message, "bitwise", [&] {
+    PutNumber(message, NFTA_BITWISE_SREG, NFT_REG32_00);
+    PutNumber(message, NFTA_BITWISE_DREG, NFT_REG32_00);
+    PutNumber(message, NFTA_BITWISE_LEN, sizeof(bits));
+    PutKey(message, NFTA_BITWISE_MASK, bits);
+    PutKey(message, NFTA_BITWISE_XOR, std::uint32_t{0});
+  });
+  PutExpression(message, "cmp", [&] {
+    PutNumber(message, NFTA_CMP_SREG, NFT_REG32_00);
+    PutNumber(message, NFTA_CMP_OP, NFT_CMP_NEQ);
+    PutKey(message, NFTA_CMP_DATA, std::uint32_t{0});
+  });
+}
+
+void LoadAddressAndPort(NetlinkMessage& message, Side side) {
+  LoadAddress(message, side);
+  LoadPayload(message, NFT_PAYLOAD_TRANSPORT_HEADER, side == Side::kSource ? 0 : 2, 2,
+              NFT_REG32_01);
+}
+
+void Go(NetlinkMessage& message, int verdict, const std::string& target) {
+  PutExpression(message, "immediate", [&] {
+    PutNumber(message, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
+    PutVerdict(message, NFTA_IMMEDIATE_DATA, verdict, target);
+  });
+}
+
 void LookUpAndGo(NetlinkMessage& message, const std::string& set, const std::string& target) {
   PutExpression(message, "lookup", [&] {
     message.PutText(NFTA_LOOKUP_SET, set);
     PutNumber(message, NFTA_LOOKUP_SREG, NFT_REG32_00);
   });
-  PutExpression(message, "immediate", [&] {
-    PutNumber(message, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-    PutVerdict(message, NFTA_IMMEDIATE_DATA, NFT_GOTO, target);
-  });
+  Go(message, NFT_GOTO, target);
 }
 
 void PutElement(NetlinkMessage& message, const std::function<void()>& content) {
@@ -150,12 +195,12 @@ void FilterBatch::FlushSet(const std::string& name) {
   Named(NFT_MSG_DELSETELEM, NFTA_SET_ELEM_LIST_TABLE, NFTA_SET_ELEM_LIST_SET, name);
 }
 
-void FilterBatch::AddCounter(const std::string& name) {
+void FilterBatch::AddCounter(const std::string& name, std::uint64_t packets) {
   NetlinkMessage& message = Message(NFT_MSG_NEWOBJ, NLM_F_CREATE);
   message.PutText(NFTA_OBJ_TABLE, kTable).PutText(NFTA_OBJ_NAME, name);
   PutNumber(message, NFTA_OBJ_TYPE, NFT_OBJECT_COUNTER);
   const std::size_t data = message.Begin(NFTA_OBJ_DATA);
-  message.Put(NFTA_COUNTER_BYTES, std::uint64_t{0}).Put(NFTA_COUNTER_PACKETS, std::uint64_t{0});
+  message.Put(NFTA_COUNTER_BYTES, std::uint64_t{0}).Put(NFTA_COUNTER_PACKETS, htobe64(packets));
   message.End(data);
 }
 
@@ -204,27 +249,61 @@ void FilterBatch::AddPortSet(const std::string& name) {
   message.End(fields).End(description);
 }
 
-void FilterBatch::AddAddressRule(const std::string& chain, Side side, const std::string& set,
-                                 const std::string& target) {
+void FilterBatch::AddPinSet(const std::string& name, std::uint32_t size) {
+  NetlinkMessage& message =
+      AddSet(name, NFT_SET_TIMEOUT, kAddressType << kTypeBits | kPortType, sizeof(PortKey));
+  const std::size_t description = message.Begin(NFTA_SET_DESC);
+  PutNumber(message, NFTA_SET_DESC_SIZE, size);
+  message.End(description);
+}
+
+void FilterBatch::AddRule(const std::string& chain,
+                          const std::function<void(NetlinkMessage&)>& expressions) {
   NetlinkMessage& message = Message(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
   message.PutText(NFTA_RULE_TABLE, kTable).PutText(NFTA_RULE_CHAIN, chain);
-  const std::size_t expressions = message.Begin(NFTA_RULE_EXPRESSIONS);
-  LoadAddress(message, side);
-  LookUpAndGo(message, set, target);
-  message.End(expressions);
+  const std::size_t list = message.Begin(NFTA_RULE_EXPRESSIONS);
+  expressions(message);
+  message.End(list);
+}
+
+void FilterBatch::AddAddressRule(const std::string& chain, Side side, const std::string& set,
+                                 const std::string& target) {
+  AddRule(chain, [&](NetlinkMessage& message) {
+    LoadAddress(message, side);
+    LookUpAndGo(message, set, target);
+  });
 }
 
 void FilterBatch::AddPortRule(const std::string& chain, Side side, const std::string& set,
                               const std::string& target) {
-  NetlinkMessage& message = Message(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
-  message.PutText(NFTA_RULE_TABLE, kTable).PutText(NFTA_RULE_CHAIN, chain);
-  const std::size_t expressions = message.Begin(NFTA_RULE_EXPRESSIONS);
-  RefuseIcmp(message);
-  LoadAddress(message, side);
-  LoadPayload(message, NFT_PAYLOAD_TRANSPORT_HEADER, side == Side::kSource ? 0 : 2, 2,
-              NFT_REG32_01);
-  LookUpAndGo(message, set, target);
-  message.End(expressions);
+  AddRule(chain, [&](NetlinkMessage& message) {
+    RefuseIcmp(message);
+    LoadAddressAndPort(message, side);
+    LookUpAndGo(message, set, target);
+  });
+}
+
+void FilterBatch::AddPortRule(const std::string& chain, Side side, FlowState state,
+                              const std::string& set, const std::string& target) {
+  AddRule(chain, [&](NetlinkMessage& message) {
+    RequireState(message, state);
+    RefuseIcmp(message);
+    LoadAddressAndPort(message, side);
+    LookUpAndGo(message, set, target);
+  });
+}
+
+void FilterBatch::AddOriginalRule(const std::string& chain, const std::string& set,
+                                  const std::string& target) {
+  AddRule(chain, [&](NetlinkMessage& message) {
+    LoadFlow(message, NFT_CT_DST_IP, NFT_REG32_00, true);
+    LoadFlow(message, NFT_CT_PROTO_DST, NFT_REG32_01, true);
+    LookUpAndGo(message, set, target);
+  });
+}
+
+void FilterBatch::AddJumpRule(const std::string& chain, const std::string& target) {
+  AddRule(chain, [&](NetlinkMessage& message) { Go(message, NFT_JUMP, target); });
 }
 
 // Elements go in messages of some hundreds; `put` writes the one with this number.
@@ -306,6 +385,38 @@ void FilterBatch::DeleteSource(const std::string& set, const std::string& link,
   AddElements(NFT_MSG_DELSETELEM, set, 1, [&](NetlinkMessage& message, std::size_t) {
     PutElement(message, [&] { PutKey(message, NFTA_SET_ELEM_KEY, KeyOf(link, address)); });
   });
+}
+
+void FilterBatch::AddPins(const std::string& set, std::span<const Pin> pins) {
+  AddElements(NFT_MSG_NEWSETELEM, set, pins.size(), [&](NetlinkMessage& message, std::size_t i) {
+    PutElement(message, [&] {
+      PutKey(message, NFTA_SET_ELEM_KEY, KeyOf(pins[i].address, pins[i].port));
+      message.Put(NFTA_SET_ELEM_TIMEOUT,
+                  htobe64(static_cast<std::uint64_t>(pins[i].lifetime.count())));
+    });
+  });
+}
+
+void FilterBatch::DeletePins(const std::string& set, std::span<const Pin> pins) {
+  AddElements(NFT_MSG_DELSETELEM, set, pins.size(), [&](NetlinkMessage& message, std::size_t i) {
+    PutElement(message,
+               [&] { PutKey(message, NFTA_SET_ELEM_KEY, KeyOf(pins[i].address, pins[i].port)); });
+  });
+}
+
+void FilterBatch::PutPairs(unsigned type, const std::string& set, std::span<const Pair> pairs) {
+  AddElements(type, set, pairs.size(), [&](NetlinkMessage& message, std::size_t i) {
+    PutElement(message, [&] {
+      PutKey(message, NFTA_SET_ELEM_KEY, PairKey{htonl(pairs[i].first), htonl(pairs[i].second)});
+    });
+  });
+}
+
+void FilterBatch::AddPairs(const std::string& set, std::span<const Pair> pairs) {
+  PutPairs(NFT_MSG_NEWSETELEM, set, pairs);
+}
+void FilterBatch::DeletePairs(const std::string& set, std::span<const Pair> pairs) {
+  PutPairs(NFT_MSG_DELSETELEM, set, pairs);
 }
 
 }  // namespace caisson::egress

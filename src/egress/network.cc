@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/foreign_text.h"
+#include "egress/no_network.h"
 #include "errors/egress.h"
 #include "os/network_namespace.h"
 #include "os/run_program.h"
@@ -53,11 +54,6 @@ std::optional<std::uint32_t> IndexIn(std::string_view text) {
 std::unexpected<Status> Unavailable(const std::string& what) {
   return Fail(errors::kEgressUnavailable, what);
 }
-std::unexpected<Status> NoNetwork(std::uint32_t index) {
-  return Fail(errors::kEgressNoNetwork,
-              fmt::format("the network {} is not there, or not whole; destroy its machine", index));
-}
-
 std::unexpected<Status> NotLoaded() {
   return Fail(errors::kEgressFilterFailed,
               "nft says that it loaded the rules, but they are not there");
@@ -135,8 +131,6 @@ std::vector<std::uint32_t> HostResolvers(const std::vector<std::string>& paths) 
   return {};
 }
 
-Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) {}
-
 Result<std::unique_ptr<Gateway>> Gateway::Open(const GatewayOptions& options) {
   if (!OpenParts(options.pool).empty() || !OpenParts(options.transit).empty()) {
     return Unavailable("the addresses for machines and for the link to the host must be private");
@@ -171,7 +165,10 @@ Result<void> Gateway::Start() {
   CAISSON_ASSIGN(const std::vector<std::uint32_t> indexes, ListLocked());
   used_.insert(indexes.begin(), indexes.end());
   last_ = used_.empty() ? kFirstIndex - 1 : *used_.rbegin();
-  return {};
+  CAISSON_TRY(KnowShared());
+  CAISSON_ASSIGN(refused_, RefusedPackets::Listen(namespace_.get(), kLogGroup));
+  listener_ = std::jthread([this](const std::stop_token& stop) { NoteRefusals(stop); });
+  return StartGate();
 }
 
 Result<void> Gateway::OpenNamespace() {
@@ -331,15 +328,15 @@ Result<void> Gateway::SetUpEnd(std::uint32_t index) {
 }
 
 Result<Network> Gateway::Make(const Policy& policy) {
-  std::unique_lock lock(mutex_);
-  CAISSON_ASSIGN(const std::uint32_t index, TakeIndex());
-  auto made = Connect(index);
-  if (made) {
-    made =
-        ApplyLocked({.index = index, .address = AddressOf(index), .policy = policy}, Rules::kNew);
+  std::uint32_t index = 0;
+  Result<void> made;
+  {
+    const std::lock_guard lock(mutex_);
+    CAISSON_ASSIGN(index, TakeIndex());
+    made = Connect(index);
   }
+  if (made) made = ApplyAndTell({index, AddressOf(index), policy}, Rules::kNew);
   if (!made) {
-    lock.unlock();
     (void)Remove(index);  // what stays is in List, and closed
     return Fail(std::move(made).error());
   }
@@ -347,39 +344,27 @@ Result<Network> Gateway::Make(const Policy& policy) {
 }
 
 Result<Network> Gateway::Adopt(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes) {
-  const std::lock_guard lock(mutex_);
-  if (!os::OpenNetworkNamespace(PathOf(index)) || links_->IndexOf(LinkName(index)) == 0) {
-    return NoNetwork(index);
+  Rules which = Rules::kReplaced;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!os::OpenNetworkNamespace(PathOf(index)) || links_->IndexOf(LinkName(index)) == 0) {
+      return NoNetwork(index);
+    }
+    used_.insert(index);
+    cut_.insert(index);  // an earlier process may have cut it off
+    CAISSON_ASSIGN(const auto known, filter_->ReadCounter(SentCounter(index)));
+    if (!known) which = Rules::kNew;
   }
-  used_.insert(index);
-  cut_.insert(index);  // an earlier process may have cut it off
-  CAISSON_ASSIGN(const auto known, filter_->ReadCounter(SentCounter(index)));
-  CAISSON_TRY(ApplyLocked({index, AddressOf(index), policy, cap_bytes},
-                          known ? Rules::kReplaced : Rules::kNew));
+  CAISSON_TRY(ApplyAndTell({index, AddressOf(index), policy, cap_bytes}, which));
   return Network{index, FormatAddress(AddressOf(index)), PathOf(index)};
 }
 
 Result<void> Gateway::Apply(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes) {
-  const std::lock_guard lock(mutex_);
-  if (links_->IndexOf(LinkName(index)) == 0) return NoNetwork(index);
-  return ApplyLocked({index, AddressOf(index), policy, cap_bytes}, Rules::kReplaced);
-}
-
-Result<void> Gateway::ApplyLocked(const MachineRules& rules, Rules which) {
-  const std::uint32_t index = rules.index;
-  const auto done =
-      filter_->Commit(which == Rules::kNew ? MachineBatch(rules) : PolicyBatch(rules));
-  if (!done) {
-    if (done.error().code == errors::kEgressFilterUnknown) {
-      cut_.insert(index);
-      CAISSON_TRY(links_->SetDown(LinkName(index)));
-    }
-    return done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (links_->IndexOf(LinkName(index)) == 0) return NoNetwork(index);
   }
-  if (!cut_.contains(index)) return {};
-  CAISSON_TRY(SetUpEnd(index));
-  cut_.erase(index);
-  return {};
+  return ApplyAndTell({index, AddressOf(index), policy, cap_bytes}, Rules::kReplaced);
 }
 
 // Taking a link away costs the kernel 20 ms, so that it is done beside all else; by then its rules
@@ -393,6 +378,8 @@ Result<void> Gateway::Remove(std::uint32_t index) {
       return closed;
     }
   }
+  TellGate(index);
+  log_.Forget(index);
   {
     const std::lock_guard lock(remover_mutex_);
     CAISSON_TRY(remover_->Remove(LinkName(index)));
@@ -405,8 +392,13 @@ Result<void> Gateway::Remove(std::uint32_t index) {
 }
 
 Result<void> Gateway::CloseLocked(std::uint32_t index) {
+  CAISSON_TRY(ShareLocked(index, {}));
   CAISSON_ASSIGN(const auto known, filter_->ReadCounter(SentCounter(index)));
-  if (known) CAISSON_TRY(filter_->Commit(RemovalBatch(index, AddressOf(index))));
+  if (known) {
+    CAISSON_ASSIGN(const auto mark, filter_->ReadCounter(NamesMark(index)));
+    CAISSON_TRY(filter_->Commit(RemovalBatch(index, AddressOf(index), mark.has_value())));
+  }
+  members_.erase(index);
   CAISSON_TRY(filter_->ForgetFlows(AddressOf(index)));
   FilterBatch count;  // of its connections: there is none when it never opened one
   count.DeleteAddress("flows", AddressOf(index));
@@ -456,6 +448,7 @@ Result<void> Gateway::Dismantle() {
     CAISSON_TRY(os::DropNetworkNamespace(PathOf(index)));
   }
   used_.clear();
+  members_.clear();
   CAISSON_TRY(host_links_->Remove(options_.uplink));
   const std::string mark = options_.directory + "/forwarding";
   if (::access(mark.c_str(), F_OK) == 0) {

@@ -6,24 +6,37 @@
 //
 //   machine (eth0) ── m7 gateway up ── caisson0 host ── the world
 //
-// Whatever fails, nothing opens: a machine whose rules are not there reaches nothing, and one of
-// which we do not know is cut off. Thread-safe.
+// Questions for names and connections that are checked for one go to the gate, a process of its own
+// (egress/gate_process.h). What it resolves is opened by the gateway alone, after its own check.
+//
+// Whatever fails, nothing opens: a machine whose rules are not there reaches nothing, one of which
+// we do not know is cut off, and without the gate no name is open. Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/status.h"
+#include "egress/denial_log.h"
+#include "egress/gate_process.h"
 #include "egress/links.h"
+#include "egress/machine_rules.h"
 #include "egress/packet_filter.h"
+#include "egress/pins.h"
 #include "egress/policy.h"
+#include "egress/refused_packets.h"
 #include "egress/ruleset.h"
+#include "egress/shared_networks.h"
 #include "os/fd.h"
 
 namespace caisson::egress {
@@ -39,6 +52,9 @@ struct GatewayOptions {
       NetworkOf(0xa9fef3fc, 30);  // 169.254.243.252/30: between the host and the gateway
   // Where questions for names go, at most three; empty: as the host does (HostResolvers).
   std::optional<std::vector<std::uint32_t>> resolvers;
+  // Starts what enforces rules by name (GateProcess::Start, with what else it is told). The options
+  // that it gets name the gateway's namespace and the resolvers. Empty: no name is open.
+  std::function<Result<std::unique_ptr<GateProcess>>(const GateOptions&, GateEvents&)> start_gate;
 };
 
 // The IPv4 name servers of this host that are not on its loopback: of `paths` the first file that
@@ -86,6 +102,20 @@ class Gateway {
   // next Apply that succeeds sets it up again), with egress.no_network.
   Result<void> Apply(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes = kNoCap);
 
+  // Whether rules by name are enforced; else they open nothing. Why not, if a gate was wanted.
+  bool enforces_names() const { return gate_ != nullptr; }
+  const std::optional<Status>& gate_failure() const { return gate_failure_; }
+
+  // The networks that it shares with other machines, by ids that the owner chooses
+  // (IsSharedNetworkId): machines that have one in common reach each other by TCP, UDP and ping,
+  // whatever their policies say. In one step, also for what is open already. After a restart each
+  // machine has to be told of again. Fails with egress.bad_network, egress.no_network, and as
+  // Apply.
+  Result<void> Share(std::uint32_t index, const std::set<std::string>& networks);
+
+  // What was denied to it, after the denial of this number (0: all that is kept).
+  Result<NetworkLog> ReadLog(std::uint32_t index, std::uint64_t after);
+
   // Takes everything away. Idempotent; an index of nothing is fine.
   Result<void> Remove(std::uint32_t index);
   // Counted from the making on; from 0 again when the rules had to be made anew (see Open).
@@ -100,7 +130,18 @@ class Gateway {
   // Removes all networks and the gateway itself.
   Result<void> Dismantle();
 
+  ~Gateway();
+
  private:
+  // What is known of a machine's rules.
+  struct Member {
+    std::optional<Policy> policy;  // that holds
+    std::optional<Pins> pins;      // while it opens names
+    std::uint64_t generation = 0;  // of its rules by name, as the gate knows them
+    bool has_names = false;        // NamesMark is in the filter
+  };
+  class Events;
+
   explicit Gateway(GatewayOptions options);
 
   std::string PathOf(std::uint32_t index) const;
@@ -119,7 +160,22 @@ class Gateway {
   Result<void> Connect(std::uint32_t index);
   Result<void> SetUpEnd(std::uint32_t index);
   enum class Rules : std::uint8_t { kNew, kReplaced };
+  Result<void> ApplyAndTell(MachineRules rules, Rules which);
   Result<void> ApplyLocked(const MachineRules& rules, Rules which);
+  Result<Member> Recall(const MachineRules& rules, Rules which);
+  Result<void> StartGate();
+  void TellGate(std::uint32_t index);
+  void TellGateLocked(std::uint32_t index);
+  bool Pin(const GatePin& pin);
+  void NoteDenial(const GateDenial& denial);
+  void NoteUse(const GateCounters& counters);
+  Result<void> ShareLocked(std::uint32_t index, const std::set<std::string>& networks);
+  Result<void> KnowShared();
+  void NoteRefusals(const std::stop_token& stop);
+  void NoteRefusal(const RefusedPacket& packet);
+  bool IsOfHost(std::uint32_t address) const;
+  // The machine of an address of the pool, if its rules are known.
+  Member* MemberOf(std::uint32_t address);
   Result<void> CloseLocked(std::uint32_t index);
   Result<std::vector<std::uint32_t>> ListLocked();
 
@@ -138,6 +194,19 @@ class Gateway {
   std::set<std::uint32_t> used_;
   std::set<std::uint32_t> cut_;  // whose link was set down
   std::uint32_t last_ = 0;
+  std::map<std::uint32_t, Member> members_;
+  SharedNetworks shared_;
+  std::uint64_t generation_ = 0;
+
+  DenialLog log_;
+  std::optional<RefusedPackets> refused_;  // of the listener
+  std::unique_ptr<Events> events_;
+  std::optional<Status> gate_failure_;
+  std::mutex gate_mutex_;  // held while the gate is told of rules; before mutex_
+  std::map<std::uint32_t, std::uint64_t> told_;  // generations that the gate knows; by gate_mutex_
+  // These two end first: their threads use all above.
+  std::unique_ptr<GateProcess> gate_;
+  std::jthread listener_;
 };
 
 }  // namespace caisson::egress

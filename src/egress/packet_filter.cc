@@ -11,7 +11,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 
 #include "errors/egress.h"
@@ -97,6 +99,28 @@ Result<std::optional<PacketFilter::Count>> PacketFilter::ReadCounter(const std::
   if (error == 0 || error == ENOENT) return count;
   return Fail(errors::kEgressFilterFailed,
               "read a counter of the packet filter: " + os::ErrnoText(error));
+}
+
+Result<std::vector<FilterBatch::Pair>> PacketFilter::ReadPairs(const std::string& set) {
+  NetlinkMessage message(NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETSETELEM, NLM_F_DUMP);
+  message.Append(nfgenmsg{.nfgen_family = NFPROTO_INET, .version = NFNETLINK_V0});
+  message.PutText(NFTA_SET_ELEM_LIST_TABLE, table_).PutText(NFTA_SET_ELEM_LIST_SET, set);
+  std::vector<FilterBatch::Pair> pairs;
+  const int error = socket_.Request(message, [&](std::uint16_t, std::string_view body) {
+    std::string_view elements = AttributesOf(body).Find(NFTA_SET_ELEM_LIST_ELEMENTS);
+    NetlinkAttributes(elements).ForEach(NFTA_LIST_ELEM, [&](std::string_view element) {
+      const std::string_view key =
+          NetlinkAttributes(NetlinkAttributes(element).Find(NFTA_SET_ELEM_KEY))
+              .Find(NFTA_DATA_VALUE);
+      std::array<std::uint32_t, 2> pair;
+      if (key.size() != sizeof(pair)) return;
+      std::memcpy(pair.data(), key.data(), sizeof(pair));
+      pairs.emplace_back(ntohl(pair[0]), ntohl(pair[1]));
+    });
+  });
+  if (error == 0 || error == ENOENT) return pairs;
+  return Fail(errors::kEgressFilterFailed,
+              "read a set of the packet filter: " + os::ErrnoText(error));
 }
 
 Result<void> PacketFilter::ForgetFlows(std::uint32_t address) {

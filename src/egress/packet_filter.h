@@ -31,6 +31,8 @@ class PacketFilter {
     std::uint64_t bytes = 0;
   };
   Result<std::optional<Count>> ReadCounter(const std::string& name);
+  // The elements of a set over two addresses. Empty when there is no such set.
+  Result<std::vector<FilterBatch::Pair>> ReadPairs(const std::string& set);
   Result<bool> HasTable();
   // Tracked connections that `address` opened are known no more.
   Result<void> ForgetFlows(std::uint32_t address);

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <functional>
+#include <string_view>
+
+#include "egress/gate_process.h"
 
 namespace caisson::egress {
 namespace {
@@ -18,11 +22,11 @@ std::string ClosedElements() {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string NameRules(const std::vector<Resolver>& resolvers) {
+std::string ResolverRules(const std::vector<Resolver>& resolvers) {
   std::string text;
   for (const Resolver& resolver : resolvers) {
     text += fmt::format(
-        "    iifname \"m*\" ip daddr {} meta l4proto {{ tcp, udp }} th dport 53 dnat ip to {}\n",
+        "    ip saddr @names ip daddr {} meta l4proto {{ tcp, udp }} th dport 53 dnat ip to {}\n",
         FormatAddress(resolver.inside), FormatAddress(resolver.outside));
   }
   return text;
@@ -30,33 +34,61 @@ std::string NameRules(const std::vector<Resolver>& resolvers) {
 
 // A packet of a flow that was opened by a machine is looked up again each time, and so is each
 // answer: a policy holds for the next packet, whatever was open before it.
+//
+// Of what leaves the gateway itself, all that has a socket is the gate's; resets and ICMP have
+// none.
 constexpr const char* kGatewayTable = R"(table inet caisson {{}}
 delete table inet caisson
 table inet caisson {{
   set closed {{ type ipv4_addr; flags interval; elements = {{ {closed} }}; }}
   set sources {{ type ifname . ipv4_addr; }}
   set flows {{ type ipv4_addr; size 65536; flags dynamic; }}
+  set told {{ type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m; }}
+  set joined {{ type ipv4_addr . ipv4_addr; }}
+  set gated {{ type ipv4_addr; }}
+  set resolvers {{ type ipv4_addr;{servers} }}
   set names {{ type ipv4_addr; }}
   set host {{ type ipv4_addr; flags interval; }}
   map outbound_of {{ type ipv4_addr : verdict; }}
   map inbound_of {{ type ipv4_addr : verdict; }}
+  map redirects_of {{ type ipv4_addr : verdict; }}
+  map checked_of {{ type ipv4_addr : verdict; }}
   map cap_of {{ type ipv4_addr : quota; }}
   map sent_of {{ type ipv4_addr : counter; }}
   map received_of {{ type ipv4_addr : counter; }}
+  map refused_of {{ type ipv4_addr : counter; }}
   counter {mark} {{}}
   chain spoofed {{
     type filter hook prerouting priority raw; policy accept;
     meta nfproto != ipv4 drop
     iifname "m*" iifname . ip saddr != @sources drop
   }}
+  chain direct {{
+    accept
+  }}
+  chain to_names {{
+    meta l4proto {{ tcp, udp }} th dport 53 redirect to :{names_port}
+  }}
+  chain to_proxy {{
+    meta l4proto tcp redirect to :{proxy_port}
+  }}
   chain names {{
     type nat hook prerouting priority dstnat; policy accept;
+    iifname "m*" ip saddr vmap @redirects_of
 {names}  }}
   chain leaving {{
     type nat hook postrouting priority srcnat; policy accept;
     oifname "{up}" masquerade
   }}
   chain refuse {{
+    counter name ip saddr map @refused_of
+    jump tell
+    goto reject_it
+  }}
+  chain tell {{
+    add @told {{ ip saddr limit rate 20/second burst 50 packets }} log group {log} snaplen 96
+  }}
+  chain reject_it {{
     meta l4proto tcp reject with tcp reset
     reject with icmp type admin-prohibited
   }}
@@ -78,6 +110,28 @@ table inet caisson {{
     ip saddr vmap @outbound_of
     goto refuse
   }}
+  chain among {{
+    ct state invalid drop
+    ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
+    meta l4proto {{ tcp, udp, icmp }} ip saddr . ip daddr @joined accept
+    goto refuse
+  }}
+  chain to_gate {{
+    ct state invalid drop
+    ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
+    ct status dnat meta l4proto {{ tcp, udp }} th dport {names_port} ip saddr @gated goto open
+    ct status dnat tcp dport {proxy_port} ip saddr vmap @checked_of
+    goto refuse
+  }}
+  chain from_gate {{
+    oifname "m*" ct direction reply ct status dnat goto answered
+    oifname != "{up}" drop
+    meta l4proto {{ tcp, udp }} ip daddr @resolvers th dport 53 accept
+    ip daddr @closed goto reject_it
+    ip daddr @host goto reject_it
+    tcp dport {{ 80, 443 }} accept
+    goto reject_it
+  }}
   chain inbound {{
     ct state != {{ established, related }} drop
     ct direction original drop
@@ -91,12 +145,19 @@ table inet caisson {{
     meta nfproto != ipv4 drop
     iifname "m*" oifname "{up}" goto outbound
     iifname "{up}" oifname "m*" goto inbound
+    iifname "m*" oifname "m*" goto among
     iifname "m*" goto refuse
   }}
   chain input {{
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
-    iifname "m*" goto refuse
+    iifname "m*" goto to_gate
+    iifname "{up}" ct direction reply ct state {{ established, related }} accept
+  }}
+  chain output {{
+    type filter hook output priority filter; policy accept;
+    meta nfproto != ipv4 drop
+    meta skuid != 4294967295 goto from_gate
   }}
 }}
 )";
@@ -125,35 +186,6 @@ table inet {table} {{
 }}
 )";
 
-struct Names {
-  explicit Names(std::uint32_t index)
-      : outbound(fmt::format("outbound{}", index)),
-        inbound(fmt::format("inbound{}", index)),
-        addresses(fmt::format("addresses{}", index)),
-        ports(fmt::format("ports{}", index)),
-        cap(fmt::format("cap{}", index)),
-        sent(SentCounter(index)),
-        received(ReceivedCounter(index)) {}
-  std::string outbound, inbound;  // chains
-  std::string addresses, ports;   // what its policy opens
-  std::string cap, sent, received;
-};
-
-void AddPolicy(FilterBatch& batch, const MachineRules& rules) {
-  const Names names(rules.index);
-  batch.AddQuota(names.cap, rules.cap_bytes);
-  batch.AddAddress("names", rules.address);
-  if (rules.policy.opens_public()) {
-    batch.AddRanges(names.addresses, {{0, 0xffffffff}});  // closed ranges are refused before
-    return;
-  }
-  batch.DeleteAddress("names", rules.address);
-  batch.AddRanges(names.addresses, rules.policy.OpenOnAllPorts());
-  for (const auto& [port, ranges] : rules.policy.OpenOnPorts()) {
-    batch.AddRanges(names.ports, ranges, port);
-  }
-}
-
 RuleText Marked(std::string text) {
   std::string mark = fmt::format("version_{:016x}", std::hash<std::string>{}(text));
   text.replace(text.find(kMarkPlace), kMarkPlace.size(), mark);
@@ -163,13 +195,19 @@ RuleText Marked(std::string text) {
 }  // namespace
 
 std::string LinkName(std::uint32_t index) { return fmt::format("m{}", index); }
-std::string SentCounter(std::uint32_t index) { return fmt::format("sent{}", index); }
-std::string ReceivedCounter(std::uint32_t index) { return fmt::format("received{}", index); }
-
 RuleText GatewayText(const std::vector<Resolver>& resolvers) {
-  return Marked(fmt::format(fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
-                            fmt::arg("mark", kMarkPlace), fmt::arg("names", NameRules(resolvers)),
-                            fmt::arg("up", kGatewayUplink), fmt::arg("flows", kMaxFlows)));
+  std::vector<std::string> servers;
+  for (const Resolver& resolver : resolvers) servers.push_back(FormatAddress(resolver.outside));
+  std::ranges::sort(servers);
+  servers.erase(std::ranges::unique(servers).begin(), servers.end());
+  const std::string elements =
+      servers.empty() ? "" : fmt::format(" elements = {{ {} }};", fmt::join(servers, ", "));
+  return Marked(
+      fmt::format(fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
+                  fmt::arg("mark", kMarkPlace), fmt::arg("names", ResolverRules(resolvers)),
+                  fmt::arg("servers", elements), fmt::arg("up", kGatewayUplink),
+                  fmt::arg("flows", kMaxFlows), fmt::arg("log", kLogGroup),
+                  fmt::arg("names_port", kGateNamesPort), fmt::arg("proxy_port", kGateProxyPort)));
 }
 
 std::string HostTable(const std::string& uplink) { return "caisson_" + uplink; }
@@ -196,57 +234,6 @@ FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses) {
   FilterBatch batch;
   batch.FlushSet("host");
   batch.AddRanges("host", Merged(std::move(ranges)));
-  return batch;
-}
-
-FilterBatch MachineBatch(const MachineRules& rules) {
-  const Names names(rules.index);
-  FilterBatch batch;
-  batch.AddCounter(names.sent);
-  batch.AddCounter(names.received);
-  batch.AddAddressSet(names.addresses);
-  batch.AddPortSet(names.ports);
-  batch.AddChain(names.outbound);
-  batch.AddChain(names.inbound);
-  batch.AddAddressRule(names.outbound, Side::kDestination, names.addresses, "open");
-  batch.AddPortRule(names.outbound, Side::kDestination, names.ports, "open");
-  batch.AddAddressRule(names.inbound, Side::kSource, names.addresses, "answered");
-  batch.AddPortRule(names.inbound, Side::kSource, names.ports, "answered");
-  AddPolicy(batch, rules);
-  batch.AddObject("cap_of", rules.address, names.cap);
-  batch.AddObject("sent_of", rules.address, names.sent);
-  batch.AddObject("received_of", rules.address, names.received);
-  batch.AddJump("outbound_of", rules.address, names.outbound);
-  batch.AddJump("inbound_of", rules.address, names.inbound);
-  batch.AddSource("sources", LinkName(rules.index), rules.address);
-  return batch;
-}
-
-FilterBatch PolicyBatch(const MachineRules& rules) {
-  const Names names(rules.index);
-  FilterBatch batch;
-  batch.FlushSet(names.addresses);
-  batch.FlushSet(names.ports);
-  AddPolicy(batch, rules);
-  return batch;
-}
-
-FilterBatch RemovalBatch(std::uint32_t index, std::uint32_t address) {
-  const Names names(index);
-  FilterBatch batch;
-  batch.DeleteSource("sources", LinkName(index), address);
-  batch.AddAddress("names", address);  // so that it can be deleted
-  for (const char* each :
-       {"names", "outbound_of", "inbound_of", "cap_of", "sent_of", "received_of"}) {
-    batch.DeleteAddress(each, address);
-  }
-  batch.DeleteChain(names.outbound);
-  batch.DeleteChain(names.inbound);
-  batch.DeleteSet(names.addresses);
-  batch.DeleteSet(names.ports);
-  batch.DeleteQuota(names.cap);
-  batch.DeleteCounter(names.sent);
-  batch.DeleteCounter(names.received);
   return batch;
 }
 

@@ -76,6 +76,7 @@ class EchoServer {
     thread_.join();
   }
   int datagrams() const { return datagrams_; }
+  int streams() const { return accepted_; }
 
  private:
   void ServeStreams() {
@@ -85,8 +86,10 @@ class EchoServer {
       std::vector<pollfd> events = {{socket_.get(), POLLIN, 0}};
       for (const auto& stream : streams) events.push_back({stream.get(), POLLIN, 0});
       ::poll(events.data(), events.size(), 20);
-      if (events[0].revents != 0)
+      if (events[0].revents != 0) {
         streams.emplace_back(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        ++accepted_;
+      }
       std::size_t at = 1;
       for (auto it = streams.begin(); it != streams.end() && at < events.size(); ++at) {
         if (events[at].revents == 0) {
@@ -128,6 +131,7 @@ class EchoServer {
   os::UniqueFd socket_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> datagrams_ = 0;
+  std::atomic<int> accepted_ = 0;
   std::thread thread_;
 };
 

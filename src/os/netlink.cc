@@ -67,17 +67,21 @@ NetlinkMessage& NetlinkMessage::End(std::size_t begun) {
   return *this;
 }
 
-std::string_view NetlinkAttributes::Find(std::uint16_t attribute) const {
-  std::string_view found;
+void NetlinkAttributes::ForEach(std::uint16_t attribute,
+                                const std::function<void(std::string_view)>& take) const {
   for (std::string_view rest = bytes_; rest.size() >= sizeof(nlattr);) {
     nlattr header;
     std::memcpy(&header, rest.data(), sizeof(header));
     if (header.nla_len < sizeof(header) || header.nla_len > rest.size()) break;
-    if ((header.nla_type & NLA_TYPE_MASK) == attribute) {
-      found = rest.substr(sizeof(header), header.nla_len - sizeof(header));
-    }
+    if ((header.nla_type & NLA_TYPE_MASK) == attribute)
+      take(rest.substr(sizeof(header), header.nla_len - sizeof(header)));
     rest.remove_prefix(std::min(rest.size(), Aligned(header.nla_len)));
   }
+}
+
+std::string_view NetlinkAttributes::Find(std::uint16_t attribute) const {
+  std::string_view found;
+  ForEach(attribute, [&found](std::string_view value) { found = value; });
   return found;
 }
 
@@ -181,6 +185,23 @@ int NetlinkSocket::RequestAll(const NetlinkMessage& begin, std::span<const Netli
     return part.nlmsg_seq == first || part.nlmsg_seq > last || ++answers == last - first;
   });
   return error != 0 ? error : result;
+}
+
+int NetlinkSocket::TakeWaiting(const std::function<void(std::uint16_t, std::string_view)>& take) {
+  std::vector<char> answer(kAnswerBytes);
+  for (;;) {
+    const ssize_t got = ::recv(fd_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN ? 0 : errno;
+    std::string_view rest(answer.data(), static_cast<std::size_t>(got));
+    while (rest.size() >= sizeof(nlmsghdr)) {
+      nlmsghdr part;
+      std::memcpy(&part, rest.data(), sizeof(part));
+      if (part.nlmsg_len < sizeof(part) || part.nlmsg_len > rest.size()) return EPROTO;
+      take(part.nlmsg_type, rest.substr(sizeof(part), part.nlmsg_len - sizeof(part)));
+      rest.remove_prefix(std::min(rest.size(), Aligned(part.nlmsg_len)));
+    }
+  }
 }
 
 Result<void> NetlinkSocket::Do(const NetlinkMessage& message, std::string_view what) {

@@ -60,6 +60,9 @@ class NetlinkAttributes {
     return true;
   }
   std::string Text(std::uint16_t attribute) const;  // up to its NUL
+  // Each of a list, in their order.
+  void ForEach(std::uint16_t attribute,
+               const std::function<void(std::string_view value)>& take) const;
 
  private:
   std::string_view bytes_;
@@ -78,6 +81,11 @@ class NetlinkSocket {
   // the first errno; whether it took effect is for the caller to find out.
   int RequestAll(const NetlinkMessage& begin, std::span<const NetlinkMessage> messages,
                  const NetlinkMessage& end);
+  // Hands on what has come without a request, and does not wait: 0, or an errno (ENOBUFS: some of
+  // it was lost).
+  int TakeWaiting(const std::function<void(std::uint16_t type, std::string_view body)>& take);
+  int fd() const { return fd_.get(); }  // for poll(2)
+
   // The same as a Status, os.syscall: `what` says what was tried.
   Result<void> Do(const NetlinkMessage& message, std::string_view what);
 
