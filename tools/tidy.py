@@ -41,14 +41,15 @@ def compile_commands() -> dict[str, list[str]]:
 
 
 def command_of(name: str) -> list[str]:
-    """For a file that this build leaves out (a bench), that of a neighbour."""
+    """For a file that this build leaves out (a bench), that of a neighbour; tests are told most."""
     path = ROOT / name
     if str(path) in compile_commands():
         return compile_commands()[str(path)]
     for folder in path.parents:
-        for other, command in compile_commands().items():
-            if other.startswith(f"{folder}/"):
-                return command
+        neighbours = sorted((other for other in compile_commands() if other.startswith(f"{folder}/")),
+                            key=lambda other: not other.endswith("_test.cc"))
+        if neighbours:
+            return compile_commands()[neighbours[0]]
     raise SystemExit(f"{DATABASE}/compile_commands.json has no files")
 
 
