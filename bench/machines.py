@@ -136,6 +136,10 @@ class Service:
                 return int(line.split()[1]) / 1024
         raise SystemExit("machines: no VmHWM")
 
+    def processor_ms(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
+
     def close(self):
         self.process.terminate()
         self.process.wait(timeout=60)
@@ -245,12 +249,14 @@ def bench_transfers(service, client, controls, count):
     mib = count / (1 << 20)
     sandbox = client.make(LARGE)
     sink, source = Control(controls, "sink"), Control(controls, "source")
-    best = {}
+    best, processor = {}, {}
     service.reset_peak()
     before = service.peak_mib()
 
     def keep(name, size, work):
+        spent = service.processor_ms()
         best[name] = max(best.get(name, 0), size / (took(work) / 1e3))
+        processor[name] = min(processor.get(name, 1e9), service.processor_ms() - spent)
 
     for _ in range(3):
         keep("bare up", 1024, lambda: bare_upload(sink))
@@ -263,6 +269,8 @@ def bench_transfers(service, client, controls, count):
                              ("down", "bare down", "download from its disk")):
         tell(f"{what}, {mib:.0f} MiB through HTTP and agent", best[name], "MiB/s", ">= 0.4 of it", best[name] >= 0.4 * best[bare],
              best[bare], "bare Asio socket")
+    for name, what in (("up", "upload"), ("down", "download")):
+        tell(f"processor time of the service for such {'an' if name == 'up' else 'a'} {what}", processor[name], "ms")
     tell("memory of the service that this took", service.peak_mib() - before, "MiB", "constant: < 16 MiB",
          service.peak_mib() - before < 16)
     client.remove(sandbox)

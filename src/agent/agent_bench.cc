@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -160,6 +161,24 @@ double FileWriteRate(const std::string& path, std::size_t bytes) {
   return static_cast<double>(bytes) / SecondsSince(begin);
 }
 
+// Processor time of a process so far, in ms.
+double ProcessorTime(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string skipped;
+  std::getline(stat, skipped, ')');
+  for (int i = 0; i < 11; ++i) stat >> skipped;
+  double user = 0;
+  double system = 0;
+  stat >> user >> system;
+  return (user + system) * 1e3 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Beside the rate, which on a busy machine tells little.
+void PrintProcessorTime(const char* what, double milliseconds) {
+  std::printf("{\"what\":\"processor time of the agent for %s\",\"value\":%.0f,\"unit\":\"ms\"}\n",
+              what, milliseconds);
+}
+
 void PrintRate(const char* what, double rate, double control) {
   std::printf(
       "{\"what\":\"%s\",\"value\":%.0f,\"unit\":\"MB/s\",\"control\":%.0f,"
@@ -198,8 +217,12 @@ int main(int argc, char** argv) {
       "upload of a file (write(2) alone: " + std::to_string(std::lround(bare_file / 1e6)) +
       " MB/s)";
   ::unlink((path + "-bare").c_str());
+  const double at_first = ProcessorTime(agent.process().pid());
   PrintRate(upload.c_str(), UploadRate(agent, path, bytes), control);
+  const double uploaded = ProcessorTime(agent.process().pid());
   PrintRate("download of a file", DownloadRate(agent, path, bytes), control);
+  PrintProcessorTime("this upload", uploaded - at_first);
+  PrintProcessorTime("this download", ProcessorTime(agent.process().pid()) - uploaded);
   ::unlink(path.c_str());
   PrintRate("output of a command, 200 MB", OutputRate(agent, 200'000'000), control);
   PrintMemory(agent, "after all this");

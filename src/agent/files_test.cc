@@ -16,6 +16,7 @@
 
 #include "agent/agent_under_test.h"
 #include "agent/client.h"
+#include "agent/connection.h"
 #include "errors/agent.h"
 
 namespace caisson::agent {
@@ -211,6 +212,50 @@ TEST_F(FilesTest, tells_of_a_full_disk_and_leaves_nothing) {
   EXPECT_EQ(CodeOf(put), errors::kAgentNoSpace);
   EXPECT_EQ(RunIn(agent_, "ls -A " + folder_).output, "");
   ASSERT_TRUE(Put(Path("file"), "fits"));
+}
+
+// The pieces come through a pipe or not, in frames of any size, and the host stops at any place.
+TEST_F(FilesTest, takes_pieces_of_any_size) {
+  std::string text;
+  auto upload = Upload::Start(agent_.Connect(), {Path("file"), {}});
+  ASSERT_TRUE(upload);
+  for (std::size_t size = 1; size < 3'000'000; size = size * 3 + 1) {
+    std::string piece;
+    while (piece.size() < size) piece += std::to_string(piece.size() * size) + '\n';
+    ASSERT_TRUE(upload->Write(piece));
+    text += piece;
+  }
+  EXPECT_EQ(*upload->Commit(), text.size());
+  EXPECT_TRUE(Read(Path("file")) == text);
+}
+
+TEST_F(FilesTest, leaves_nothing_of_an_upload_whose_host_dies_within_a_frame) {
+  const os::UniqueFd host = agent_.Connect();
+  const std::string request = Encode(PutRequest{Path("file"), {}});
+  const auto send = [&](FrameType type, std::size_t size, std::string_view payload) {
+    const FrameHeader header = MakeFrameHeader(type, size);
+    ASSERT_EQ(::send(host.get(), header.bytes, kFrameHeaderBytes, 0), kFrameHeaderBytes);
+    ASSERT_EQ(::send(host.get(), payload.data(), payload.size(), 0), payload.size());
+  };
+  send(FrameType::kPut, request.size(), request);
+  send(FrameType::kData, 200'000, std::string(150'000, 'x'));
+  for (int i = 0; i < 500 && CountNames() == 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(CountNames(), 1U);
+  ::shutdown(host.get(), SHUT_RDWR);
+  for (int i = 0; i < 500 && CountNames() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(CountNames(), 0U);
+}
+
+TEST_F(FilesTest, refuses_other_frames_within_an_upload) {
+  const os::UniqueFd host = agent_.Connect();
+  Connection connection(os::UniqueFd(::dup(host.get())));
+  ASSERT_TRUE(connection.SendMessage(FrameType::kPut, PutRequest{Path("file"), {}}));
+  ASSERT_TRUE(connection.Expect(FrameType::kOk));
+  ASSERT_TRUE(connection.Send(FrameType::kData, std::string(100'000, 'x')));
+  ASSERT_TRUE(connection.Send(FrameType::kStdin, "x"));
+  EXPECT_EQ(CodeOf(connection.Expect(FrameType::kEnd)), errors::kAgentBadRequest);
+  for (int i = 0; i < 500 && CountNames() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(CountNames(), 0U);
 }
 
 TEST_F(FilesTest, tells_what_a_read_only_file_system_refuses) {

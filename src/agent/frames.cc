@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace caisson::agent {
 namespace {
@@ -82,6 +83,18 @@ FrameReader::State FrameReader::Next(Frame& frame) {
   frame = {FrameType{type}, rest.substr(kFrameHeaderBytes, length)};
   at_ += kFrameHeaderBytes + length;
   return State::kFrame;
+}
+
+std::optional<std::size_t> FrameReader::TakeHeader(FrameType type) {
+  const std::string_view rest(buffer_.data() + at_, end_ - at_);
+  if (rest.size() != kFrameHeaderBytes ||
+      static_cast<std::uint8_t>(rest[4]) != std::to_underlying(type)) {
+    return std::nullopt;
+  }
+  const std::size_t length = LengthOf(rest);
+  if (length == 0 || length > MaxPayload(type)) return std::nullopt;
+  at_ = end_ = 0;
+  return length;
 }
 
 std::string FrameReader::TakeRest() {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -99,6 +100,9 @@ class FrameReader {
   State Next(Frame& frame);
   // How many bytes there are at least until Next has a frame or a broken one; 0: at once.
   std::size_t Missing() const;
+  // Where just the header of a frame of this type, raw and not empty, has come and nothing after
+  // it: takes it away and says how large the payload is, which the caller then reads by itself.
+  std::optional<std::size_t> TakeHeader(FrameType type);
   // The bytes after the last frame, when the stream goes on without frames; forgets them.
   std::string TakeRest();
   bool empty() const { return at_ == end_; }

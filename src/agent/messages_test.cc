@@ -70,6 +70,22 @@ TEST(Frames, hand_out_what_comes_after_the_last_one) {
   EXPECT_TRUE(reader.empty());
 }
 
+TEST(Frames, give_away_a_header_that_stands_alone) {
+  const auto take = [](const std::string& bytes) {
+    FrameReader reader;
+    Feed(reader, bytes);
+    return reader.TakeHeader(FrameType::kData);
+  };
+  const std::string data = Bytes(FrameType::kData, "12345");
+  EXPECT_EQ(take(data.substr(0, kFrameHeaderBytes)), 5U);
+  EXPECT_EQ(take(data.substr(0, kFrameHeaderBytes - 1)), std::nullopt);
+  EXPECT_EQ(take(data.substr(0, kFrameHeaderBytes + 1)), std::nullopt);
+  EXPECT_EQ(take(data), std::nullopt);
+  EXPECT_EQ(take(Bytes(FrameType::kData, "")), std::nullopt);
+  EXPECT_EQ(take(Bytes(FrameType::kStdin, "1").substr(0, kFrameHeaderBytes)), std::nullopt);
+  EXPECT_EQ(take(std::string("\xff\xff\xff\xff\x30", 5)), std::nullopt);  // beyond its bound
+}
+
 TEST(Messages, come_back_as_they_were) {
   const ExecRequest exec{.command = {.argv = {"a", "", "b c"},
                                      .env = {{"A", "1"}, {"B", ""}},

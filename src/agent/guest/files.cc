@@ -79,6 +79,12 @@ Attempt<void> PutOperation::Begin(const PutRequest& request) {
   file_.Reset(::openat(place_.folder.get(), temporary_.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file_.valid()) return FileFailure("make a file beside " + path_, errno);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+    pipe_out_.Reset(ends[0]);
+    pipe_in_.Reset(ends[1]);
+    ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kMaxDataBytes));
+  }
   // A file keeps its owner, as if it had been written to; where that cannot be, it is ours.
   if (replaces) [[maybe_unused]]
     const int owned = ::fchown(file_.get(), about.st_uid, about.st_gid);
@@ -103,6 +109,48 @@ Attempt<void> PutOperation::Write(std::string_view bytes) {
     if (count < 0) return FileFailure("write " + path_, errno);
     written_ += static_cast<std::uint64_t>(count);
     bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+ssize_t PutOperation::ReadPayload(int socket, std::size_t most) {
+  if (pipe_in_.valid()) {
+    const ssize_t count =
+        ::splice(socket, nullptr, pipe_in_.get(), nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (count >= 0 || errno != EINVAL) {
+      if (count <= 0) return count;
+      if (auto done = WriteFromPipe(static_cast<std::size_t>(count)); !done) {
+        connection_.Fail(done.error());
+      }
+      return count;
+    }
+    pipe_in_.Reset();  // not from a socket of this kind
+  }
+  auto& buffer = connection_.agent().buffer;
+  const ssize_t count = ::read(socket, buffer.data(), std::min(most, buffer.size()));
+  if (count <= 0) return count;
+  if (auto done = Write({buffer.data(), static_cast<std::size_t>(count)}); !done) {
+    connection_.Fail(done.error());
+  }
+  return count;
+}
+
+// As much as has just been put into it.
+Attempt<void> PutOperation::WriteFromPipe(std::size_t bytes) {
+  while (bytes > 0) {
+    ssize_t count = ::splice(pipe_out_.get(), nullptr, file_.get(), nullptr, bytes, SPLICE_F_MOVE);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EINVAL) {  // not into a file of this kind
+      auto& buffer = connection_.agent().buffer;
+      count = ::read(pipe_out_.get(), buffer.data(), std::min(bytes, buffer.size()));
+      if (count < 0) return FileFailure("write " + path_, errno);
+      if (auto done = Write({buffer.data(), static_cast<std::size_t>(count)}); !done) return done;
+    } else if (count <= 0) {
+      return FileFailure("write " + path_, count == 0 ? ENOSPC : errno);
+    } else {
+      written_ += static_cast<std::uint64_t>(count);
+    }
+    bytes -= static_cast<std::size_t>(count);
   }
   return {};
 }

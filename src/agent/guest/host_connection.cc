@@ -16,6 +16,7 @@ namespace caisson::agent::guest {
 namespace {
 
 constexpr std::size_t kReadBytes = 128u << 10;
+constexpr int kReadsPerTurn = 32;
 // For a host that does not close its end.
 constexpr milliseconds kLinger{10'000};
 
@@ -48,16 +49,45 @@ void HostConnection::OnEvents(std::uint32_t events) {
   WantWhatIsDue();
 }
 
+// Several times, but so that others have their turn.
 void HostConnection::Read() {
+  for (int i = 0; i < kReadsPerTurn && !paused_ && !closed_; ++i) {
+    if (!ReadOnce()) return;
+  }
+}
+
+// Whether there may be more at once.
+bool HostConnection::ReadOnce() {
   if (finished_) {  // the host has not heard yet that it is over
     reader_.TakeRest();
+    payload_left_ = 0;
   }
-  const std::span<char> room = reader_.Room(kReadBytes);
+  if (payload_left_ > 0) return ReadPayload();
+  const bool stops_at_payload = operation_ != nullptr && operation_->ReadsPayload(FrameType::kData);
+  std::span<char> room = reader_.Room(kReadBytes);
+  if (stops_at_payload) {
+    room = room.first(std::clamp<std::size_t>(reader_.Missing(), 1, room.size()));
+  }
   const ssize_t count = ::read(source_->fd(), room.data(), room.size());
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count <= 0) return Close();
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (count <= 0) {
+    Close();
+    return false;
+  }
   reader_.Filled(static_cast<std::size_t>(count));
-  if (!finished_) Dispatch();
+  if (stops_at_payload) payload_left_ = reader_.TakeHeader(FrameType::kData).value_or(0);
+  if (!finished_ && payload_left_ == 0) Dispatch();
+  return stops_at_payload;
+}
+
+bool HostConnection::ReadPayload() {
+  const ssize_t count = operation_->ReadPayload(source_->fd(), payload_left_);
+  if (count > 0) {
+    payload_left_ -= static_cast<std::size_t>(count);
+    return true;
+  }
+  if (count == 0 || (errno != EAGAIN && errno != EINTR)) Close();
+  return false;
 }
 
 void HostConnection::Dispatch() {

@@ -3,6 +3,8 @@
 // not read yet is kept, and whoever produces it waits until congested() is over.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,6 +29,10 @@ class Operation {
   virtual ~Operation() = default;
   virtual void OnFrame(const Frame& frame);  // by default none is allowed
   virtual void OnSent() {}                   // congestion is over
+  // Whether it reads payloads of this type from the socket by itself, where they have not come yet.
+  virtual bool ReadsPayload(FrameType) const { return false; }
+  // As read(2), of what is left of such a payload; what it then cannot do it tells by Fail.
+  virtual ssize_t ReadPayload(int /*socket*/, std::size_t /*most*/) { return -1; }
 
  protected:
   HostConnection& connection_;
@@ -60,6 +66,8 @@ class HostConnection final : public Disposable {
  private:
   void OnEvents(std::uint32_t events);
   void Read();
+  bool ReadOnce();
+  bool ReadPayload();
   void Dispatch();
   void FlushOut();
   void WantWhatIsDue();
@@ -72,6 +80,7 @@ class HostConnection final : public Disposable {
   std::unique_ptr<Timer> linger_;
   std::string out_;
   std::size_t sent_ = 0;
+  std::size_t payload_left_ = 0;  // for the operation to read
   bool paused_ = false;
   bool finished_ = false;
   bool closed_ = false;
