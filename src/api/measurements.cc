@@ -75,6 +75,7 @@ Result<void> OfAll(Call& call) {
           {.states = {store::SandboxState::kRunning}, .limit = page.limit, .offset = page.offset},
           total));
   std::vector<Result<Sample>> firsts;
+  firsts.reserve(rows.size());
   for (const store::Sandbox& row : rows) firsts.push_back(Take(call, row));
   std::this_thread::sleep_for(kSample);
   json::Array views;
