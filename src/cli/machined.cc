@@ -64,7 +64,7 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
   for (const std::string& name : names) {
     if (drivers.contains(name)) continue;
     CAISSON_ASSIGN(auto driver, known.at(name)(parts));
-    CAISSON_ASSIGN(drivers[name], machine::Machines::Open(std::move(driver)));
+    CAISSON_ASSIGN(drivers[name], machine::Machines::Open(std::move(driver), networks));
   }
   CAISSON_TRY(machine::RemoveStrays(*networks, drivers));
   return machine::helper::Server::Listen(std::move(drivers), arguments.socket, arguments.user);

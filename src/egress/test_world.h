@@ -59,7 +59,9 @@ inline sockaddr_in SocketAddress(const std::string& address, std::uint16_t port)
 // thread.
 class EchoServer {
  public:
-  EchoServer(int type, std::uint16_t port) : type_(type) {
+  // With a `reply`, a stream gets that, once something has come, and its end.
+  EchoServer(int type, std::uint16_t port, std::string reply = "")
+      : type_(type), reply_(std::move(reply)) {
     socket_ = os::UniqueFd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
     const int on = 1;
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -97,9 +99,13 @@ class EchoServer {
           continue;
         }
         const ssize_t got = ::recv(it->get(), buffer.data(), buffer.size(), 0);
-        if (got > 0)
+        if (got > 0 && reply_.empty()) {
           ::send(it->get(), buffer.data(), static_cast<std::size_t>(got),
                  MSG_NOSIGNAL | MSG_DONTWAIT);
+        } else if (got > 0) {
+          ::send(it->get(), reply_.data(), reply_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+          ::shutdown(it->get(), SHUT_WR);
+        }
         it = got > 0 ? std::next(it) : streams.erase(it);
       }
     }
@@ -128,6 +134,7 @@ class EchoServer {
   }
 
   int type_;
+  std::string reply_;
   os::UniqueFd socket_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> datagrams_ = 0;
@@ -186,8 +193,12 @@ inline os::UniqueFd Connected(int type, const std::string& address, std::uint16_
 
 class World {
  public:
+  // kNames: the ports of names and TLS are left to NamedServers (egress/test_names.h), 80 and 8080
+  // answer by HTTP.
+  enum class Servers : std::uint8_t { kEcho, kNames };
+
   // Moves this process into namespaces of its own: what it sees is the world's host.
-  World() {
+  explicit World(Servers servers = Servers::kEcho) {
     EXPECT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
     EXPECT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
     std::string pattern = ::testing::TempDir() + "caisson-network-XXXXXX";
@@ -209,9 +220,14 @@ class World {
       Shell(line + " && ip route add default via 198.51.100.1");
       return true;
     });
-    for (const std::uint16_t port : {80, 443, 8080}) Serve(SOCK_STREAM, port);
-    for (const std::uint16_t port : {53, 443, 9000}) Serve(SOCK_DGRAM, port);
-    Serve(SOCK_STREAM, 53);
+    for (const std::uint16_t port : {443, 9000}) Serve(SOCK_DGRAM, port);
+    if (servers == Servers::kEcho) {
+      for (const std::uint16_t port : {53, 80, 443, 8080}) Serve(SOCK_STREAM, port);
+      Serve(SOCK_DGRAM, 53);
+    } else {
+      const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+      for (const std::uint16_t port : {80, 8080}) Serve(SOCK_STREAM, port, ok);
+    }
     host_server_.emplace_back(SOCK_STREAM, 8080);
   }
   ~World() {
@@ -267,9 +283,9 @@ class World {
     std::uint16_t port;
     std::unique_ptr<EchoServer> server;
   };
-  void Serve(int type, std::uint16_t port) {
+  void Serve(int type, std::uint16_t port, const std::string& reply = "") {
     InInternet([&] {
-      servers_.push_back({type, port, std::make_unique<EchoServer>(type, port)});
+      servers_.push_back({type, port, std::make_unique<EchoServer>(type, port, reply)});
       return true;
     });
   }

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/driver.h"
 
+#include "errors/machine.h"
+
 namespace caisson::machine {
+
+Result<void> Driver::SetSharedNetworks(const std::string&, const std::set<std::string>&) {
+  return Fail(errors::kMachineUnsupported, "this driver's machines cannot share networks");
+}
+
+Result<egress::NetworkLog> Driver::ReadNetworkLog(const std::string&, std::uint64_t) {
+  return Fail(errors::kMachineUnsupported, "this driver keeps no log of what it denies");
+}
 
 std::string_view NameOf(State state) {
   switch (state) {

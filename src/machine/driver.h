@@ -13,11 +13,13 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "egress/denial_log.h"
 #include "egress/policy.h"
 #include "os/fd.h"
 
@@ -52,6 +54,7 @@ struct Capabilities {
   bool resize_disk = false;
   bool network = false;          // policies that open something are enforced
   bool host_name_rules = false;  // so are rules that name hosts
+  bool shared_networks = false;  // machines can be in networks together
   bool operator==(const Capabilities&) const = default;
 };
 
@@ -71,6 +74,10 @@ struct MachineSpec {
   std::uint64_t disk_bytes = 1ull << 30;  // hard quota of everything that it writes
   std::uint64_t pids = 512;               // threads count
   egress::Policy network;
+  // The networks that it is in, by ids that the caller chooses: [a-z0-9-]{1,40}, at most
+  // egress::kMaxSharedNetworks. Machines of one caller that have one in common reach one another,
+  // whatever their policies say.
+  std::set<std::string> shared_networks;
 };
 
 enum class State : std::uint8_t {
@@ -152,6 +159,18 @@ class Driver {
   // In one step; on failure the old rules stand. A machine that is paused has the new policy before
   // its first instruction after Resume.
   virtual Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) = 0;
+
+  // The networks that it is in from now on, as of MachineSpec; in one step, what it has open with
+  // machines of a network that it leaves ends. Kept like the policy; a fork is in those that its
+  // own spec names. Fails with machine.unsupported, machine.invalid, egress.bad_network; on failure
+  // the old ones stand.
+  virtual Result<void> SetSharedNetworks(const std::string& id,
+                                         const std::set<std::string>& networks);
+
+  // What was denied to it since the denial of this number (0: all that is kept), and what its rules
+  // by name have let through. Numbers rise over restarts of the helper; what was kept is lost then,
+  // and with a pause to disk. Empty while it has no network.
+  virtual Result<egress::NetworkLog> ReadNetworkLog(const std::string& id, std::uint64_t after);
 
   virtual Result<Stats> ReadStats(const std::string& id) = 0;
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class LocalMachine {
   // To more than it has.
   virtual Result<void> Resize(std::uint64_t disk_bytes) = 0;
   virtual Result<void> SetNetwork(const egress::Policy& policy) = 0;
+  // For drivers that declare it.
+  virtual Result<void> SetSharedNetworks(const std::set<std::string>& networks);
   virtual Result<Stats> ReadStats() = 0;
   // Of one that runs. Never waits for what is inside.
   virtual Result<os::UniqueFd> Connect() = 0;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "errors/egress.h"
 #include "errors/machine.h"
 #include "machine/spec.h"
 
@@ -27,9 +28,11 @@ Result<void> CheckDisk(const MachineSpec& spec, std::uint64_t least, const char*
 
 }  // namespace
 
-Result<std::unique_ptr<Machines>> Machines::Open(std::unique_ptr<LocalDriver> driver) {
+Result<std::unique_ptr<Machines>> Machines::Open(std::unique_ptr<LocalDriver> driver,
+                                                 std::shared_ptr<Networks> networks) {
   std::unique_ptr<Machines> machines(new Machines());
   machines->driver_ = std::move(driver);
+  machines->networks_ = std::move(networks);
   CAISSON_ASSIGN(std::vector<std::unique_ptr<LocalMachine>> adopted, machines->driver_->Adopt());
   for (std::unique_ptr<LocalMachine>& machine : adopted) {
     auto entry = std::make_shared<Entry>();
@@ -71,11 +74,24 @@ Result<Machines::Locked> Machines::Find(uid_t caller, const std::string& id) {
 }
 
 Result<void> Machines::CheckNetwork(const egress::Policy& policy) const {
-  const bool opens =
-      policy.opens_public() || !policy.OpenOnAllPorts().empty() || !policy.OpenOnPorts().empty();
-  if (!opens || driver_->capabilities().network) return {};
-  return Fail(errors::kMachineUnsupported,
-              "machines have no network here (caisson machined --without-network): ask for none");
+  const Capabilities capabilities = driver_->capabilities();
+  const bool opens = policy.opens_public() || policy.opens_names() ||
+                     !policy.OpenOnAllPorts().empty() || !policy.OpenOnPorts().empty();
+  if (opens && !capabilities.network) {
+    return Fail(errors::kMachineUnsupported,
+                "machines have no network here (caisson machined --without-network): ask for none");
+  }
+  if (policy.names().empty() || capabilities.host_name_rules) return {};
+  return Fail(errors::kEgressHostNamesUnsupported,
+              fmt::format("egress[{}] is a rule by host name, which the driver {} does not enforce "
+                          "here; write addresses or networks",
+                          policy.names()[0].index, capabilities.driver));
+}
+
+Result<void> Machines::CheckShared(const std::set<std::string>& networks) const {
+  if (networks.empty()) return {};
+  CAISSON_TRY(Require(driver_->capabilities().shared_networks, "networks that machines share"));
+  return CheckSharedNetworks(networks);
 }
 
 Result<void> Machines::Require(bool capability, const char* what) const {
@@ -88,6 +104,7 @@ template <typename Make>
 Result<Machine> Machines::Enter(uid_t caller, MachineSpec spec, Make make) {
   CAISSON_TRY(CheckSpec(spec));
   CAISSON_TRY(CheckNetwork(spec.network));
+  CAISSON_TRY(CheckShared(spec.shared_networks));
   auto entry = std::make_shared<Entry>();
   entry->owner = caller;
   const std::lock_guard made(entry->mutex);
@@ -209,6 +226,26 @@ Result<void> Machines::SetNetwork(uid_t caller, const std::string& id,
   CAISSON_ASSIGN(const Locked found, Find(caller, id));
   CAISSON_TRY(CheckNetwork(policy));
   return found.machine().SetNetwork(policy);
+}
+
+Result<void> Machines::SetSharedNetworks(uid_t caller, const std::string& id,
+                                         const std::set<std::string>& networks) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_TRY(CheckShared(networks));
+  return found.machine().SetSharedNetworks(networks);
+}
+
+Result<egress::NetworkLog> Machines::ReadNetworkLog(uid_t caller, const std::string& id,
+                                                    std::uint64_t after) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_TRY(Require(driver_->capabilities().network, "network, and no log of it"));
+  const std::uint32_t network = found.machine().network();
+  if (network == 0) return egress::NetworkLog{};
+  return networks_->ReadLog(network, after);
+}
+
+Result<void> LocalMachine::SetSharedNetworks(const std::set<std::string>&) {
+  return Fail(errors::kMachineUnsupported, "this driver's machines cannot share networks");
 }
 
 Result<Stats> Machines::ReadStats(uid_t caller, const std::string& id) {

@@ -27,7 +27,8 @@ namespace caisson::machine {
 class Machines {
  public:
   // Adopts what is there.
-  static Result<std::unique_ptr<Machines>> Open(std::unique_ptr<LocalDriver> driver);
+  static Result<std::unique_ptr<Machines>> Open(std::unique_ptr<LocalDriver> driver,
+                                                std::shared_ptr<Networks> networks);
 
   std::set<std::uint32_t> NetworkIndices() const;
   Result<void> Clean() { return driver_->Clean(); }
@@ -45,6 +46,10 @@ class Machines {
   Result<std::vector<Snapshot>> ListSnapshots(uid_t caller);
   Result<void> Resize(uid_t caller, const std::string& id, std::uint64_t disk_bytes);
   Result<void> SetNetwork(uid_t caller, const std::string& id, const egress::Policy& policy);
+  Result<void> SetSharedNetworks(uid_t caller, const std::string& id,
+                                 const std::set<std::string>& networks);
+  Result<egress::NetworkLog> ReadNetworkLog(uid_t caller, const std::string& id,
+                                            std::uint64_t after);
   Result<Stats> ReadStats(uid_t caller, const std::string& id);
   Result<std::vector<Machine>> List(uid_t caller);
   Result<os::UniqueFd> Connect(uid_t caller, const std::string& id);
@@ -65,6 +70,7 @@ class Machines {
 
   Machines() = default;
   Result<void> CheckNetwork(const egress::Policy& policy) const;
+  Result<void> CheckShared(const std::set<std::string>& networks) const;
   Result<void> Require(bool capability, const char* what) const;
   Result<Locked> Find(uid_t caller, const std::string& id);
   // Makes a machine in an entry of its own.
@@ -72,6 +78,7 @@ class Machines {
   Result<Machine> Enter(uid_t caller, MachineSpec spec, Make make);
 
   std::unique_ptr<LocalDriver> driver_;
+  std::shared_ptr<Networks> networks_;
   std::shared_mutex snapshots_mutex_;
   std::optional<Snapshots> snapshots_;
   mutable std::mutex mutex_;

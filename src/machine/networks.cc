@@ -2,6 +2,7 @@
 #include "machine/networks.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "errors/machine.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine {
@@ -45,6 +47,7 @@ Result<os::UniqueFd> MakeNamespace() {
 class LoopbackOnly final : public Networks {
  public:
   bool enforces() const override { return false; }
+  bool enforces_names() const override { return false; }
 
   Result<NetworkPlace> Make() override {
     CAISSON_ASSIGN(os::UniqueFd made, MakeNamespace());
@@ -62,6 +65,13 @@ class LoopbackOnly final : public Networks {
     const std::lock_guard lock(mutex_);
     namespaces_.erase(index);
     return {};
+  }
+  Result<void> Share(std::uint32_t, uid_t, const std::set<std::string>& networks) override {
+    if (networks.empty()) return {};
+    return Fail(errors::kMachineUnsupported, "machines have no network here");
+  }
+  Result<egress::NetworkLog> ReadLog(std::uint32_t, std::uint64_t) override {
+    return egress::NetworkLog{};
   }
   Result<NetworkTraffic> ReadTraffic(std::uint32_t) override { return NetworkTraffic{}; }
   Result<std::vector<std::uint32_t>> List() override { return std::vector<std::uint32_t>{}; }
@@ -81,6 +91,7 @@ class OfGateway final : public Networks {
         keeper_([this](const std::stop_token& stop) { Keep(stop); }) {}
 
   bool enforces() const override { return true; }
+  bool enforces_names() const override { return gateway_->enforces_names(); }
   Result<NetworkPlace> Make() override {
     CAISSON_ASSIGN(egress::Network network, gateway_->Make(egress::Policy::DenyAll()));
     return NetworkPlace{.index = network.index,
@@ -95,6 +106,15 @@ class OfGateway final : public Networks {
     return {};
   }
   Result<void> Remove(std::uint32_t index) override { return gateway_->Remove(index); }
+  Result<void> Share(std::uint32_t index, uid_t owner,
+                     const std::set<std::string>& networks) override {
+    std::set<std::string> of_owner;
+    for (const std::string& id : networks) of_owner.insert(fmt::format("{}/{}", owner, id));
+    return gateway_->Share(index, of_owner);
+  }
+  Result<egress::NetworkLog> ReadLog(std::uint32_t index, std::uint64_t after) override {
+    return gateway_->ReadLog(index, after);
+  }
   Result<NetworkTraffic> ReadTraffic(std::uint32_t index) override {
     CAISSON_ASSIGN(const egress::Traffic traffic, gateway_->ReadTraffic(index));
     return NetworkTraffic{.received_bytes = traffic.received_bytes,

@@ -3,10 +3,13 @@
 // device, where the operator wants none. Thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,10 +35,16 @@ class Networks {
  public:
   virtual ~Networks() = default;
   virtual bool enforces() const = 0;
+  virtual bool enforces_names() const = 0;
   virtual Result<NetworkPlace> Make() = 0;  // nothing is open
   virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Remove(std::uint32_t index) = 0;
+  // The networks that the machine shares with others of the same owner; see
+  // MachineSpec::shared_networks. After Make it is in none, after Adopt it has to be told again.
+  virtual Result<void> Share(std::uint32_t index, uid_t owner,
+                             const std::set<std::string>& networks) = 0;
+  virtual Result<egress::NetworkLog> ReadLog(std::uint32_t index, std::uint64_t after) = 0;
   virtual Result<NetworkTraffic> ReadTraffic(std::uint32_t index) = 0;
   virtual Result<std::vector<std::uint32_t>> List() = 0;
   virtual std::vector<std::string> name_servers() const = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "egress/shared_networks.h"
 #include "errors/machine.h"
 #include "machine/fields.h"
 
@@ -71,14 +72,45 @@ Result<egress::Policy> PolicyFromJson(const json::Value& value) {
     if (!rule.is_string()) return Invalid("network is a list of rules");
     rules.push_back(rule.as_string());
   }
-  return egress::Policy::Parse(rules);
+  return egress::Policy::Parse(rules, egress::HostNames::kEnforced);
+}
+
+json::Value ToJson(const std::set<std::string>& networks) {
+  json::Array ids;
+  for (const std::string& id : networks) ids.emplace_back(id);
+  return json::Value(std::move(ids));
+}
+
+Result<std::set<std::string>> SharedNetworksFromJson(const json::Value& value) {
+  if (!value.is_array()) return Invalid("shared_networks is a list of ids");
+  std::set<std::string> networks;
+  for (const json::Value& id : value.as_array()) {
+    if (!id.is_string()) return Invalid("shared_networks is a list of ids");
+    networks.insert(id.as_string());
+  }
+  CAISSON_TRY(CheckSharedNetworks(networks));
+  return networks;
+}
+
+Result<void> CheckSharedNetworks(const std::set<std::string>& networks) {
+  if (networks.size() > egress::kMaxSharedNetworks) {
+    return Invalid(fmt::format("a machine is in {} networks at most", egress::kMaxSharedNetworks));
+  }
+  if (std::ranges::all_of(networks, IsValidId)) return {};
+  return Invalid(
+      fmt::format("the id of a network has 1 to {} characters of a-z, 0-9 and -", kMaxIdLength));
 }
 
 json::Value ToJson(const MachineSpec& spec) {
-  return json::Object{
-      {"id", spec.id},     {"host_name", spec.host_name},       {"image", spec.image},
-      {"cpus", spec.cpus}, {"memory_bytes", spec.memory_bytes}, {"disk_bytes", spec.disk_bytes},
-      {"pids", spec.pids}, {"network", ToJson(spec.network)}};
+  return json::Object{{"id", spec.id},
+                      {"host_name", spec.host_name},
+                      {"image", spec.image},
+                      {"cpus", spec.cpus},
+                      {"memory_bytes", spec.memory_bytes},
+                      {"disk_bytes", spec.disk_bytes},
+                      {"pids", spec.pids},
+                      {"network", ToJson(spec.network)},
+                      {"shared_networks", ToJson(spec.shared_networks)}};
 }
 
 Result<MachineSpec> SpecFromJson(const json::Value& value) {
@@ -90,10 +122,14 @@ Result<MachineSpec> SpecFromJson(const json::Value& value) {
                    .memory_bytes = fields.Number("memory_bytes"),
                    .disk_bytes = fields.Number("disk_bytes"),
                    .pids = fields.Number("pids"),
-                   .network = {}};
+                   .network = {},
+                   .shared_networks = {}};
   const json::Value& rules = fields.Any("network");
   if (!fields.missed().empty()) return Invalid(fields.missed() + " is missing or no such value");
   CAISSON_ASSIGN(spec.network, PolicyFromJson(rules));
+  if (const json::Value* networks = value.Find("shared_networks")) {  // not in older records
+    CAISSON_ASSIGN(spec.shared_networks, SharedNetworksFromJson(*networks));
+  }
   return spec;
 }
 

@@ -3,6 +3,8 @@
 // share.
 #pragma once
 
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -12,7 +14,8 @@
 
 namespace caisson::machine {
 
-// Its rules. PolicyFromJson fails with machine.invalid, and as egress::Policy::Parse.
+// Its rules. PolicyFromJson fails with machine.invalid, and as egress::Policy::Parse; it takes
+// rules by name: whether they are enforced is the driver's to say.
 json::Value ToJson(const egress::Policy& policy);
 Result<egress::Policy> PolicyFromJson(const json::Value& value);
 
@@ -20,6 +23,11 @@ Result<egress::Policy> PolicyFromJson(const json::Value& value);
 json::Value ToJson(const MachineSpec& spec);
 // Fails with machine.invalid (naming the field) and as egress::Policy::Parse.
 Result<MachineSpec> SpecFromJson(const json::Value& value);
+
+// Their ids, sorted. SharedNetworksFromJson and CheckSharedNetworks fail with machine.invalid.
+json::Value ToJson(const std::set<std::string>& networks);
+Result<std::set<std::string>> SharedNetworksFromJson(const json::Value& value);
+Result<void> CheckSharedNetworks(const std::set<std::string>& networks);
 
 // [a-z0-9-]{1,40}
 bool IsValidId(std::string_view id);

@@ -145,7 +145,7 @@ class HelperProcess {
     }
     CAISSON_ASSIGN(auto driver, options_.open(state(), parts));
     MachinesByDriver machines;
-    CAISSON_ASSIGN(machines[options_.driver], Machines::Open(std::move(driver)));
+    CAISSON_ASSIGN(machines[options_.driver], Machines::Open(std::move(driver), parts.networks));
     CAISSON_TRY(RemoveStrays(*parts.networks, machines));
     return helper::Server::Listen(std::move(machines), socket(), ::geteuid());
   }

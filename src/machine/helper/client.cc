@@ -213,6 +213,19 @@ Result<void> RemoteDriver::SetNetwork(const std::string& id, const egress::Polic
   return {};
 }
 
+Result<void> RemoteDriver::SetSharedNetworks(const std::string& id,
+                                             const std::set<std::string>& networks) {
+  CAISSON_TRY(Ask({.operation = Operation::kSetSharedNetworks, .id = id, .networks = networks}));
+  return {};
+}
+
+Result<egress::NetworkLog> RemoteDriver::ReadNetworkLog(const std::string& id,
+                                                        std::uint64_t after) {
+  CAISSON_ASSIGN(const Answer answer,
+                 Ask({.operation = Operation::kReadNetworkLog, .id = id, .after = after}));
+  return NetworkLogFromJson(answer.value);
+}
+
 Result<Stats> RemoteDriver::ReadStats(const std::string& id) {
   CAISSON_ASSIGN(const Answer answer, Ask({.operation = Operation::kReadStats, .id = id}));
   return StatsFromJson(answer.value);

@@ -45,6 +45,9 @@ class RemoteDriver final : public Driver {
   Result<std::vector<Snapshot>> ListSnapshots() override;
   Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) override;
   Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override;
+  Result<void> SetSharedNetworks(const std::string& id,
+                                 const std::set<std::string>& networks) override;
+  Result<egress::NetworkLog> ReadNetworkLog(const std::string& id, std::uint64_t after) override;
   Result<Stats> ReadStats(const std::string& id) override;
   Result<std::vector<Machine>> List() override;
   Result<os::UniqueFd> Connect(const std::string& id) override;

@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)helper::MachineFromJson(*reply);
     (void)helper::SnapshotFromJson(*reply);
     (void)helper::StatsFromJson(*reply);
+    (void)helper::NetworkLogFromJson(*reply);
     (void)helper::CapabilitiesFromJson(*reply);
   }
   if (const auto value = caisson::json::Read(text, {.max_bytes = 1 << 20, .max_depth = 16})) {

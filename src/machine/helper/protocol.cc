@@ -27,9 +27,9 @@ struct Form {
   Operation operation;
   std::string_view name;
   bool id = false, snapshot = false, level = false, disk_bytes = false, spec = false,
-       network = false;
+       network = false, networks = false, after = false;
 };
-constexpr std::array<Form, 15> kForms = {{
+constexpr std::array<Form, 17> kForms = {{
     {.operation = Operation::kCapabilities, .name = "capabilities"},
     {.operation = Operation::kCreate, .name = "create", .spec = true},
     {.operation = Operation::kDestroy, .name = "destroy", .id = true},
@@ -42,6 +42,14 @@ constexpr std::array<Form, 15> kForms = {{
     {.operation = Operation::kListSnapshots, .name = "list_snapshots"},
     {.operation = Operation::kResize, .name = "resize", .id = true, .disk_bytes = true},
     {.operation = Operation::kSetNetwork, .name = "set_network", .id = true, .network = true},
+    {.operation = Operation::kSetSharedNetworks,
+     .name = "set_shared_networks",
+     .id = true,
+     .networks = true},
+    {.operation = Operation::kReadNetworkLog,
+     .name = "read_network_log",
+     .id = true,
+     .after = true},
     {.operation = Operation::kReadStats, .name = "read_stats", .id = true},
     {.operation = Operation::kList, .name = "list"},
     {.operation = Operation::kConnect, .name = "connect", .id = true},
@@ -93,6 +101,8 @@ Result<std::string> Encode(const Request& request) {
   if (form.network) {
     object.Set("network", machine::ToJson(request.network.value_or(egress::Policy::DenyAll())));
   }
+  if (form.networks) object.Set("networks", machine::ToJson(request.networks));
+  if (form.after) object.Set("after", request.after);
   return json::Write(json::Value(std::move(object)));
 }
 
@@ -113,8 +123,10 @@ Result<Request> DecodeRequest(std::string_view text) {
   if (form->disk_bytes) request.disk_bytes = fields.Number("disk_bytes");
   const json::Value spec = form->spec ? fields.Any("spec") : json::Value();
   const json::Value network = form->network ? fields.Any("network") : json::Value();
+  const json::Value networks = form->networks ? fields.Any("networks") : json::Value();
+  if (form->after) request.after = fields.Number("after");
   fields.Expect(2u + form->id + form->snapshot + form->level + form->disk_bytes + form->spec +
-                form->network);
+                form->network + form->networks + form->after);
   CAISSON_TRY(Complete(fields, "a request"));
   const auto place = PlaceOf(kLevels, level);
   if (!place) return Violation("there is no such level");
@@ -126,6 +138,9 @@ Result<Request> DecodeRequest(std::string_view text) {
   }
   if (form->network) {
     CAISSON_ASSIGN(request.network, PolicyFromJson(network));
+  }
+  if (form->networks) {
+    CAISSON_ASSIGN(request.networks, SharedNetworksFromJson(networks));
   }
   return request;
 }
@@ -168,7 +183,8 @@ json::Value ToJson(const Capabilities& capabilities) {
                       {"fork", NameIn(kExtents, capabilities.fork)},
                       {"resize_disk", capabilities.resize_disk},
                       {"network", capabilities.network},
-                      {"host_name_rules", capabilities.host_name_rules}};
+                      {"host_name_rules", capabilities.host_name_rules},
+                      {"shared_networks", capabilities.shared_networks}};
 }
 
 Result<Capabilities> CapabilitiesFromJson(const json::Value& value) {
@@ -180,7 +196,8 @@ Result<Capabilities> CapabilitiesFromJson(const json::Value& value) {
                             .disk_pause_keeps_processes = fields.Bool("disk_pause_keeps_processes"),
                             .resize_disk = fields.Bool("resize_disk"),
                             .network = fields.Bool("network"),
-                            .host_name_rules = fields.Bool("host_name_rules")};
+                            .host_name_rules = fields.Bool("host_name_rules"),
+                            .shared_networks = fields.Bool("shared_networks")};
   const auto pause = PlaceOf(kLevels, fields.Text("pause"));
   const auto snapshot = PlaceOf(kExtents, fields.Text("snapshot"));
   const auto fork = PlaceOf(kExtents, fields.Text("fork"));
@@ -255,6 +272,85 @@ Result<Stats> StatsFromJson(const json::Value& value) {
                     .network_sent_bytes = fields.Number("network_sent_bytes")};
   CAISSON_TRY(Complete(fields, "a reply"));
   return stats;
+}
+
+json::Value ToJson(const egress::NetworkLog& log) {
+  json::Array denials;
+  for (const egress::Denial& denial : log.denials) {
+    denials.emplace_back(json::Object{{"number", denial.number},
+                                      {"time", denial.time},
+                                      {"kind", denial.kind},
+                                      {"protocol", denial.protocol},
+                                      {"address", denial.address},
+                                      {"port", static_cast<int>(denial.port)},
+                                      {"name", denial.name},
+                                      {"rule", denial.rule},
+                                      {"why", denial.why},
+                                      {"count", denial.count}});
+  }
+  json::Array rules;
+  for (const egress::RuleUse& use : log.rules) {
+    rules.emplace_back(json::Object{
+        {"rule", use.rule}, {"answers", use.answers}, {"connections", use.connections}});
+  }
+  return json::Object{{"denials", std::move(denials)},
+                      {"last", log.last},
+                      {"lost", log.lost},
+                      {"refused_packets", log.refused_packets},
+                      {"refused_by_gate", log.refused_by_gate},
+                      {"rules", std::move(rules)}};
+}
+
+namespace {
+
+Result<egress::Denial> DenialFromJson(const json::Value& value) {
+  Fields fields(value);
+  egress::Denial denial{.number = fields.Number("number"),
+                        .time = static_cast<std::int64_t>(fields.Number("time")),
+                        .kind = fields.Text("kind"),
+                        .protocol = fields.Text("protocol"),
+                        .address = fields.Text("address"),
+                        .port = static_cast<std::uint16_t>(fields.Number("port", 65535)),
+                        .name = fields.Text("name"),
+                        .rule = fields.Text("rule"),
+                        .why = fields.Text("why"),
+                        .count = fields.Number("count")};
+  CAISSON_TRY(Complete(fields, "a reply"));
+  return denial;
+}
+
+Result<egress::RuleUse> RuleUseFromJson(const json::Value& value) {
+  Fields fields(value);
+  egress::RuleUse use{.rule = fields.Text("rule"),
+                      .answers = fields.Number("answers"),
+                      .connections = fields.Number("connections")};
+  CAISSON_TRY(Complete(fields, "a reply"));
+  return use;
+}
+
+}  // namespace
+
+Result<egress::NetworkLog> NetworkLogFromJson(const json::Value& value) {
+  Fields fields(value);
+  const json::Value& denials = fields.Any("denials");
+  const json::Value& rules = fields.Any("rules");
+  egress::NetworkLog log{.denials = {},
+                         .last = fields.Number("last"),
+                         .lost = fields.Number("lost"),
+                         .refused_packets = fields.Number("refused_packets"),
+                         .refused_by_gate = fields.Number("refused_by_gate"),
+                         .rules = {}};
+  CAISSON_TRY(Complete(fields, "a reply"));
+  if (!denials.is_array() || !rules.is_array()) return Violation("a reply has no lists");
+  for (const json::Value& each : denials.as_array()) {
+    CAISSON_ASSIGN(egress::Denial denial, DenialFromJson(each));
+    log.denials.push_back(std::move(denial));
+  }
+  for (const json::Value& each : rules.as_array()) {
+    CAISSON_ASSIGN(egress::RuleUse use, RuleUseFromJson(each));
+    log.rules.push_back(std::move(use));
+  }
+  return log;
 }
 
 // --- frames ---

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ enum class Operation : std::uint8_t {
   kListSnapshots,
   kResize,
   kSetNetwork,
+  kSetSharedNetworks,
+  kReadNetworkLog,
   kReadStats,
   kList,
   kConnect,
@@ -51,6 +54,8 @@ struct Request {
   std::uint64_t disk_bytes = 0;           // kResize
   std::optional<MachineSpec> spec;        // kCreate, kFork, kRestore
   std::optional<egress::Policy> network;  // kSetNetwork
+  std::set<std::string> networks;         // kSetSharedNetworks
+  std::uint64_t after = 0;                // kReadNetworkLog
 };
 
 Result<std::string> Encode(const Request& request);
@@ -68,11 +73,13 @@ json::Value ToJson(const Capabilities& capabilities);
 json::Value ToJson(const Machine& machine);
 json::Value ToJson(const Snapshot& snapshot);
 json::Value ToJson(const Stats& stats);
+json::Value ToJson(const egress::NetworkLog& log);
 // Each fails with machine.protocol.
 Result<Capabilities> CapabilitiesFromJson(const json::Value& value);
 Result<Machine> MachineFromJson(const json::Value& value);
 Result<Snapshot> SnapshotFromJson(const json::Value& value);
 Result<Stats> StatsFromJson(const json::Value& value);
+Result<egress::NetworkLog> NetworkLogFromJson(const json::Value& value);
 
 // --- frames ---
 

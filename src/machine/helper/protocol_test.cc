@@ -12,6 +12,7 @@
 
 #include "errors/egress.h"
 #include "errors/machine.h"
+#include "json/writer.h"
 
 namespace caisson::machine::helper {
 namespace {
@@ -24,7 +25,8 @@ MachineSpec Spec() {
           .memory_bytes = 1ull << 30,
           .disk_bytes = 1ull << 31,
           .pids = 99,
-          .network = *egress::Policy::Parse({"192.0.2.1:443", "198.51.100.0/24"})};
+          .network = *egress::Policy::Parse({"192.0.2.1:443", "198.51.100.0/24"}),
+          .shared_networks = {"net-1"}};
 }
 
 TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
@@ -44,6 +46,15 @@ TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
        .operation = Operation::kSetNetwork,
        .id = "a",
        .network = egress::Policy::PublicOnly()},
+      {.driver = "jail",
+       .operation = Operation::kSetNetwork,
+       .id = "a",
+       .network = *egress::Policy::Parse({"*.host.test"}, egress::HostNames::kEnforced)},
+      {.driver = "jail",
+       .operation = Operation::kSetSharedNetworks,
+       .id = "a",
+       .networks = {"net-1", "net-2"}},
+      {.driver = "jail", .operation = Operation::kReadNetworkLog, .id = "a", .after = 7},
       {.driver = "jail", .operation = Operation::kReadStats, .id = "a"},
       {.driver = "jail", .operation = Operation::kList},
       {.driver = "jail", .operation = Operation::kConnect, .id = "a"},
@@ -59,12 +70,15 @@ TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
     EXPECT_EQ(back->snapshot, request.snapshot);
     EXPECT_EQ(back->level, request.level);
     EXPECT_EQ(back->disk_bytes, request.disk_bytes);
+    EXPECT_EQ(back->networks, request.networks);
+    EXPECT_EQ(back->after, request.after);
     EXPECT_EQ(back->network.has_value(), request.network.has_value());
     ASSERT_EQ(back->spec.has_value(), request.spec.has_value());
     if (request.spec) {
       EXPECT_EQ(back->spec->image, request.spec->image);
       EXPECT_EQ(back->spec->cpus, request.spec->cpus);
       EXPECT_EQ(back->spec->network, request.spec->network);
+      EXPECT_EQ(back->spec->shared_networks, request.spec->shared_networks);
     }
     EXPECT_EQ(*Encode(*back), *text);
   }
@@ -99,15 +113,59 @@ TEST(HelperProtocol, RefusesIdsThatCouldBePaths) {
   }
 }
 
-TEST(HelperProtocol, RefusesPoliciesThatItCannotEnforce) {
+TEST(HelperProtocol, TakesSpecsOfBeforeMachinesSharedNetworks) {
+  std::string text = *Encode({.driver = "jail", .operation = Operation::kCreate, .spec = Spec()});
+  const std::string added = ",\"shared_networks\":[\"net-1\"]";
+  ASSERT_NE(text.find(added), std::string::npos) << text;
+  text.erase(text.find(added), added.size());
+  const auto request = DecodeRequest(text);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_TRUE(request->spec->shared_networks.empty());
+}
+
+TEST(HelperProtocol, RefusesNetworksOfAnotherForm) {
+  for (const char* list : {"1", "[1]", "[\"\"]", "[\"a/b\"]", "[\"A\"]", "null"}) {
+    const auto request = DecodeRequest(
+        std::string("{\"driver\":\"jail\",\"operation\":\"set_shared_networks\",\"id\":\"a\","
+                    "\"networks\":") +
+        list + "}");
+    ASSERT_FALSE(request) << list;
+    EXPECT_EQ(request.error().code, errors::kMachineInvalid) << list;
+  }
+}
+
+TEST(HelperProtocol, LogsComeOutAsTheyWentIn) {
+  const egress::NetworkLog log{.denials = {{.number = 1'790'000'000'000'001,
+                                            .time = 1'790'000'000'000,
+                                            .kind = "foreign_name",
+                                            .protocol = "tcp",
+                                            .address = "203.0.113.10",
+                                            .port = 443,
+                                            .name = "evil.test",
+                                            .rule = "*.test",
+                                            .why = "because",
+                                            .count = 3}},
+                               .last = 9,
+                               .lost = 2,
+                               .refused_packets = 5,
+                               .refused_by_gate = 4,
+                               .rules = {{.rule = "*.test", .answers = 1, .connections = 2}}};
+  const auto back = NetworkLogFromJson(ToJson(log));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*json::Write(ToJson(*back)), *json::Write(ToJson(log)));
+  EXPECT_EQ(back->denials.at(0).why, "because");
+  EXPECT_FALSE(NetworkLogFromJson(json::Object{{"denials", 1}}));
+}
+
+TEST(HelperProtocol, RefusesPoliciesOfAnotherForm) {
   auto text = *Encode({.driver = "jail",
                        .operation = Operation::kSetNetwork,
                        .id = "a",
                        .network = *egress::Policy::Parse({"192.0.2.1"})});
-  text.replace(text.find("192.0.2.1"), 9, "host.test");
+  text.replace(text.find("192.0.2.1"), 9, "192.0.2.1!");
   const auto request = DecodeRequest(text);
   ASSERT_FALSE(request);
-  EXPECT_EQ(request.error().code, errors::kEgressHostNamesUnsupported);
+  EXPECT_EQ(request.error().code, errors::kEgressBadRule);
 }
 
 TEST(HelperProtocol, FailuresComeOutAsTheyWentIn) {

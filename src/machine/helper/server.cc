@@ -90,6 +90,10 @@ Result<Answer> Perform(const MachinesByDriver& drivers, uid_t caller, const Requ
       return Done(machines.Resize(caller, request.id, request.disk_bytes));
     case Operation::kSetNetwork:
       return Done(machines.SetNetwork(caller, request.id, *request.network));
+    case Operation::kSetSharedNetworks:
+      return Done(machines.SetSharedNetworks(caller, request.id, request.networks));
+    case Operation::kReadNetworkLog:
+      return Told(machines.ReadNetworkLog(caller, request.id, request.after));
     case Operation::kReadStats:
       return Told(machines.ReadStats(caller, request.id));
     case Operation::kList:

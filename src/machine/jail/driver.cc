@@ -127,6 +127,7 @@ class JailMachine final : public LocalMachine {
   Result<void> Keep(const std::string& directory) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
   Result<void> SetNetwork(const egress::Policy& policy) override;
+  Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
   Result<Stats> ReadStats() override;
   Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
 
@@ -223,6 +224,24 @@ Result<void> JailMachine::SetNetwork(const egress::Policy& policy) {
   return workshop().Write(*slot_, false);
 }
 
+// A helper that is killed in between leaves no network open that the record does not name.
+Result<void> JailMachine::SetSharedNetworks(const std::set<std::string>& networks) {
+  Record& record = slot_->record;
+  const std::set<std::string> before = record.spec.shared_networks;
+  record.spec.shared_networks.insert(networks.begin(), networks.end());
+  if (record.spec.shared_networks != before) CAISSON_TRY(workshop().Write(*slot_, false));
+  if (record.network != 0) {
+    if (auto shared = workshop().networks().Share(record.network, record.owner, networks);
+        !shared) {
+      record.spec.shared_networks = before;
+      (void)workshop().Write(*slot_, false);
+      return shared;
+    }
+  }
+  record.spec.shared_networks = networks;
+  return workshop().Write(*slot_, false);
+}
+
 Result<Stats> JailMachine::ReadStats() {
   const Record& record = slot_->record;
   NetworkTraffic traffic;
@@ -258,7 +277,8 @@ class JailDriver final : public LocalDriver {
             .fork = Extent::kFilesystem,
             .resize_disk = true,
             .network = workshop().networks().enforces(),
-            .host_name_rules = false};
+            .host_name_rules = workshop().networks().enforces_names(),
+            .shared_networks = workshop().networks().enforces()};
   }
   const images::Store& store() const override { return workshop().store(); }
   std::string SnapshotsDirectory() const override { return workshop().state().snapshots(); }

@@ -165,6 +165,7 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
   CAISSON_TRY(record.groups.Limit(
       {.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids}));
   CAISSON_TRY(parts_.networks->Apply(record.network, spec.network));
+  CAISSON_TRY(parts_.networks->Share(record.network, record.owner, spec.shared_networks));
   Identity identity{.host_name = spec.host_name, .files = {}};
   if (first_time) {
     identity.files.emplace_back("/etc/hostname", spec.host_name + "\n");
@@ -256,7 +257,10 @@ Result<void> Workshop::AdoptRunning(Slot& slot) {
   slot.agent = ProcessOf(record, state_.boot());
   if (record.phase == Phase::kPausedOnDisk || !slot.Lives()) return Stop(slot);
   // A network that cannot be had stays closed; the machine's files are its owner's all the same.
-  if (!parts_.networks->Adopt(record.network, record.spec.network)) return Stop(slot);
+  if (!parts_.networks->Adopt(record.network, record.spec.network) ||
+      !parts_.networks->Share(record.network, record.owner, record.spec.shared_networks)) {
+    return Stop(slot);
+  }
   return record.phase == Phase::kPausedInMemory ? record.groups.Freeze() : record.groups.Thaw();
 }
 
