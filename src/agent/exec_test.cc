@@ -200,6 +200,31 @@ TEST_F(ExecTest, knows_the_end_of_a_command_whose_supervisor_was_killed) {
   }
 }
 
+TEST_F(ExecTest, kills_everything_of_a_command_whose_supervisor_was_killed) {
+  auto bystander = Exec::Start(agent_.Connect(), {.command = Shell("setsid sleep 634; exit")});
+  auto other = Exec::Start(agent_.Connect(), {.command = Shell("kill -9 $PPID; sleep 635; exit")});
+  {
+    auto exec =
+        Exec::Start(agent_.Connect(), {.command = Shell("setsid sleep 631 & (setsid sleep 632 &) ;"
+                                                        "kill -9 $PPID; sleep 633")});
+    ASSERT_TRUE(exec);
+    for (const char* sleeper : {"sleep 631", "sleep 632", "sleep 633", "sleep 634", "sleep 635"}) {
+      EXPECT_TRUE(Eventually([&] { return Lives(sleeper); })) << sleeper;
+    }
+  }
+  EXPECT_TRUE(Eventually([this] { return !Lives("sleep 63[123]"); }));
+  EXPECT_TRUE(Lives("sleep 634"));
+  EXPECT_TRUE(Lives("sleep 635"));
+}
+
+TEST_F(ExecTest, leaves_nothing_of_a_command_without_supervisor_whose_time_is_over) {
+  const Heard heard =
+      RunIn(agent_, {.command = Shell("setsid sleep 641 & kill -9 $PPID; sleep 642"),
+                     .timeout = milliseconds(300)});
+  EXPECT_TRUE(heard.exit->timed_out);
+  EXPECT_TRUE(Eventually([this] { return !Lives("sleep 64[12]"); }));
+}
+
 TEST_F(ExecTest, goes_on_after_a_command_has_killed_all_that_it_can) {
   RunIn(agent_, "kill -9 -1");
   const Heard heard = RunIn(agent_, "echo again");

@@ -333,7 +333,7 @@ TEST_F(ProcessesTest, lists_what_runs_and_a_bounded_number_of_what_has_ended) {
 TEST_F(ProcessesTest, never_invents_an_exit_code_when_what_watched_a_process_is_killed_with_it) {
   // The supervisor is killed after it has reaped the leader, but before it can say so: stopped, it
   // cannot. All it knew dies with it.
-  const std::string id = Start("sleep 600");
+  const std::string id = Start("exec sleep 600");
   const int pid = GetProcess(agent_.Connect(), id)->pid;
   RunIn(agent_, "p=$(cut -d' ' -f4 /proc/" + std::to_string(pid) + "/stat); kill -9 $p " +
                     std::to_string(pid));
@@ -341,6 +341,17 @@ TEST_F(ProcessesTest, never_invents_an_exit_code_when_what_watched_a_process_is_
   // The leader came to the agent as an orphan, which so has its true end.
   EXPECT_EQ(view.signal, SIGKILL);
   EXPECT_TRUE(view.tree_exited);
+}
+
+TEST_F(ProcessesTest, ends_what_is_left_of_a_process_whose_supervisor_was_killed) {
+  const std::string id = Start("setsid sleep 661 & kill -9 $PPID; exit 3");
+  const ProcessView leader = Wait(id, WaitScope::kLeader);
+  EXPECT_EQ(leader.exit_code, 3);
+  EXPECT_FALSE(leader.tree_exited);
+  ASSERT_TRUE(TerminateProcess(agent_.Connect(), {id, 5s}));
+  const ProcessView ended = Wait(id);
+  EXPECT_TRUE(ended.tree_exited);
+  EXPECT_EQ(ended.exit_code, 3);
 }
 
 TEST_F(ProcessesTest, gives_the_memory_of_forgotten_output_back) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include "agent/guest/process_tree.h"
@@ -167,6 +168,9 @@ void Child::TakeReport(const SupervisorReport& report) {
     case SupervisorReport::Kind::kEnded:
       OnReaped(leader_, report.a);
       break;
+    case SupervisorReport::Kind::kAllEnded:
+      all_ended_ = true;
+      break;
   }
 }
 
@@ -198,7 +202,33 @@ void Child::OnSupervisorGone() {
     if (listener_ != nullptr) listener_->OnEndUnknown();
   }
   // Otherwise the command is the agent's own child by now, whose end comes with OnReaped.
-  if (!leader_exited() && started()) return;
+  if (kill_asked_ && started()) KillMore();
+  EndTreeIfNothingIsLeft();
+}
+
+// What there is of the command. When its supervisor was killed, all that it had started came to the
+// agent, like what was left of other such commands: what is in the session of none that still runs
+// is taken for this one's, since it may have been made to look so.
+std::vector<ProcessEntry> Child::Left(const std::vector<ProcessEntry>& all) const {
+  std::vector<ProcessEntry> left = Descendants(all, supervisor_);
+  if (reports_ != nullptr || all_ended_) return left;
+  for (const ProcessEntry& orphan : Orphans(all)) {
+    const bool is_of_other = std::ranges::any_of(table_.children_, [&](const auto& other) {
+      return other.get() != this && !other->leader_exited() && other->leader_ == orphan.session;
+    });
+    if (is_of_other) continue;
+    left.push_back(orphan);
+    std::ranges::copy(Descendants(all, orphan.pid), std::back_inserter(left));
+  }
+  return left;
+}
+
+void Child::EndTreeIfNothingIsLeft() {
+  if (reports_ != nullptr || tree_ended_) return;
+  if (started() && !leader_exited()) return;
+  // A supervisor that is being killed gives away its children after its end of the pipe.
+  const bool was_killed = started() && !all_ended_;
+  if (was_killed && (supervisor_ > 0 || !Left(ListProcesses()).empty())) return;
   tree_ended_ = true;
   if (listener_ != nullptr) listener_->OnTreeEnded();
 }
@@ -209,14 +239,20 @@ void Child::OnReaped(pid_t pid, int wait_status) {
     ReadReports();
     reaped_ = -1;
   }
-  if (pid != leader_ || !started_ || leader_exited()) return;
+  if (pid == supervisor_) {
+    supervisor_ = -1;
+    if (kill_asked_ && reports_ == nullptr) KillMore();
+  }
+  if (leader_exited()) {  // perhaps this was the last of what it left
+    EndTreeIfNothingIsLeft();
+    return LeaveIfDone();
+  }
+  if (pid != leader_ || !started_) return;
   status_ = wait_status;
   table_.on_activity_();
   EndInput();
   Drain();
-  if (reports_ != nullptr || tree_ended_) return;
-  tree_ended_ = true;
-  if (listener_ != nullptr) listener_->OnTreeEnded();
+  EndTreeIfNothingIsLeft();
   LeaveIfDone();
 }
 
@@ -365,7 +401,7 @@ void Child::SignalTree(int signal) {
   if (!started() || tree_ended_) return;
   const bool has_group = !leader_exited();
   if (has_group) ::kill(-leader_, signal);
-  for (const ProcessEntry& process : Descendants(ListProcesses(), supervisor_)) {
+  for (const ProcessEntry& process : Left(ListProcesses())) {
     if (!has_group || process.group != leader_) SendSignal(process, signal);
   }
 }
@@ -379,11 +415,10 @@ void Child::KillMore() {
   if (tree_ended_) return;
   // The group dies at once, however fast it forks.
   if (!leader_exited()) ::kill(-leader_, SIGKILL);
-  if (kill_timer_ == nullptr) {
-    kill_timer_ = std::make_unique<Timer>(table_.loop_, [this] { KillMore(); });
-  } else if (reports_ != nullptr) {
-    KillDescendants(supervisor_);
-  }
+  const bool is_first = kill_timer_ == nullptr;
+  if (is_first) kill_timer_ = std::make_unique<Timer>(table_.loop_, [this] { KillMore(); });
+  // The supervisor tells when the group was all there is; without it nobody does.
+  if (!is_first || reports_ == nullptr) KillAll([this](const auto& all) { return Left(all); });
   kill_timer_->Set(kill_wait_);
   kill_wait_ = std::min(2 * kill_wait_, kMostKillWait);
 }
@@ -398,6 +433,7 @@ void Child::Detach() {
 void Child::LeaveIfDone() {
   if (listener_ != nullptr || reports_ != nullptr) return;
   if (!start_failed_ && !leader_exited()) return;
+  if (kill_asked_ && !tree_ended_) return;
   for (Output& output : outputs_) {
     if (kill_asked_) table_.loop_.Retire(output.source);
     if (output.source != nullptr) return;

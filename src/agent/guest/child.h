@@ -17,6 +17,7 @@
 
 #include "agent/guest/failure.h"
 #include "agent/guest/loop.h"
+#include "agent/guest/process_tree.h"
 #include "agent/guest/spawner.h"
 #include "agent/messages.h"
 
@@ -79,6 +80,8 @@ class Child final : public Disposable {
   void ReadReports();
   void TakeReport(const SupervisorReport& report);
   void OnSupervisorGone();
+  std::vector<ProcessEntry> Left(const std::vector<ProcessEntry>& all) const;
+  void EndTreeIfNothingIsLeft();
   void TellStarted();
   void FailStart(const Failure& failure);
   bool ReadOutput(Output& output);
@@ -98,12 +101,13 @@ class Child final : public Disposable {
 
   std::unique_ptr<EventSource> reports_;
   pid_t leader_ = -1;
-  pid_t supervisor_ = -1;
-  pid_t reaped_ = -1;  // just now
+  pid_t supervisor_ = -1;  // also once it is reaped
+  pid_t reaped_ = -1;      // just now
   std::optional<int> status_;
   bool started_ = false;
   bool start_failed_ = false;
   bool end_unknown_ = false;
+  bool all_ended_ = false;  // as the supervisor said; else it was killed
   bool exit_told_ = false;
   bool tree_ended_ = false;
 

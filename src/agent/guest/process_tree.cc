@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,6 +39,7 @@ std::optional<ProcessEntry> ReadEntry(pid_t pid) {
     at = end;
     if (field == 4) entry.parent = static_cast<pid_t>(number);
     if (field == 5) entry.group = static_cast<pid_t>(number);
+    if (field == 6) entry.session = static_cast<pid_t>(number);
     if (field == 22) entry.start = static_cast<std::uint64_t>(number);
   }
   return entry;
@@ -77,6 +79,16 @@ std::vector<ProcessEntry> Descendants(const std::vector<ProcessEntry>& all, pid_
   return found;
 }
 
+std::vector<ProcessEntry> Orphans(const std::vector<ProcessEntry>& all) {
+  const pid_t self = ::getpid();
+  const pid_t session = ::getsid(0);
+  std::vector<ProcessEntry> found;
+  std::ranges::copy_if(all, std::back_inserter(found), [&](const ProcessEntry& entry) {
+    return entry.parent == self && entry.session != session;
+  });
+  return found;
+}
+
 void SendSignal(const ProcessEntry& process, int signal) {
   const os::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd.valid()) return;
@@ -85,11 +97,11 @@ void SendSignal(const ProcessEntry& process, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
 }
 
-void KillDescendants(pid_t root) {
+void KillAll(const Choose& choose) {
   std::set<std::pair<pid_t, std::uint64_t>> stopped;
   std::vector<ProcessEntry> found;
   for (int round = 0; round < kMostRounds; ++round) {
-    found = Descendants(ListProcesses(), root);
+    found = choose(ListProcesses());
     bool has_new = false;
     for (const ProcessEntry& entry : found) {
       if (!stopped.emplace(entry.pid, entry.start).second) continue;

@@ -27,6 +27,7 @@ struct SupervisorReport {
     kStarted,
     kFailedToStart,  // a: errno, b: StartStage
     kEnded,          // a: wait status of the command
+    kAllEnded,       // nothing of it is left; the supervisor ends
   };
   Kind kind;
   std::int32_t a;

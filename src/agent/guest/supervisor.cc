@@ -168,8 +168,9 @@ int WaitStatus(const siginfo_t& ended) {
     // the agent inherits what it would have said.
     siginfo_t ended{};
     if (::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) != 0) {
-      if (errno == ECHILD) ::_exit(0);
-      continue;
+      if (errno != ECHILD) continue;
+      Report(start.reports, Kind::kAllEnded, 0, 0);
+      ::_exit(0);
     }
     if (ended.si_pid == pid) Report(start.reports, Kind::kEnded, WaitStatus(ended), 0);
     ::waitpid(ended.si_pid, nullptr, 0);
