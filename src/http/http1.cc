@@ -379,9 +379,7 @@ Http1::Next Http1::ConsumeHead() {
   Request request;
   request.peer = peer_;
   request.scheme = transport_.has_tls() ? "https" : "http";
-  auto parsed = ParseRequestHead(bytes.substr(0, size), limits().header_fields, request);
-  if (!parsed) return RefuseHead(parsed.error());
-  const auto framing = RequestFraming(request);
+  const auto framing = ParseRequestHead(bytes.substr(0, size), limits().header_fields, request);
   if (!framing) return RefuseHead(framing.error());
   begin_ += size;
   StartServing(std::move(request), *framing);

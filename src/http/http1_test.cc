@@ -417,6 +417,24 @@ const Malformed kMalformed[] = {
     {"malformed trailer",
      "POST /inline HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na b: c\r\n\r\n",
      400},
+    {"folded trailer",
+     "POST /inline HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b\r\n "
+     "c\r\n\r\n",
+     400},
+    {"length in a trailer",
+     "POST /inline HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "0\r\nContent-Length: 4\r\n\r\n",
+     400},
+    {"coding in a trailer",
+     "POST /inline HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "0\r\nTransfer-Encoding: chunked\r\n\r\n",
+     400},
+    {"chunk extension without a name",
+     "POST /inline HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "3;=a\r\nabc\r\n0\r\n\r\n",
+     400},
+    {"a list of connections that is none",
+     "GET /small HTTP/1.1\r\nHost: x\r\nConnection: a b\r\n\r\n", 400},
     {"a TLS hello", "\x16\x03\x01\x02", 400},
 };
 

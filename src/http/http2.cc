@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -101,8 +102,16 @@ Result<void> CheckRequest(Request& request) {
     request.host = *host;
   }
   if (!IsHost(request.host)) return bad("the host is malformed");
-  CAISSON_ASSIGN(const Framing framing, RequestFraming(request));
-  if (framing.body == Framing::Body::kLength) request.body_length = framing.length;
+  CAISSON_TRY(ExpectsContinue(request));
+  // nghttp2 has taken one of plain digits at most, and no Transfer-Encoding.
+  const std::string* length = request.headers.Find("Content-Length");
+  if (!length) return {};
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(length->data(), length->data() + length->size(), bytes);
+  if (error != std::errc() || end != length->data() + length->size()) {
+    return bad("the Content-Length is no plain number of bytes");
+  }
+  if (bytes > 0) request.body_length = bytes;
   return {};
 }
 

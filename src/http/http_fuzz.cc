@@ -41,7 +41,7 @@ void CheckAnswer(std::string_view received) {
   if (received.empty()) return;
   const std::size_t end = caisson::http::FindHeadEnd(received);
   if (end == 0) Fail("the server sent half a head");
-  if (!caisson::http::ParseResponseHead(received.substr(0, end), 100)) {
+  if (!caisson::http::ParseResponseHead(received.substr(0, end), 100, false)) {
     Fail("the server sent a malformed head");
   }
 }

@@ -104,7 +104,7 @@ class Reader {
     return *got > 0;
   }
 
-  Result<ResponseHead> Head(std::chrono::milliseconds wait) {
+  Result<ResponseHead> Head(std::chrono::milliseconds wait, bool of_head_request) {
     const auto until = std::chrono::steady_clock::now() + wait;
     std::size_t scanned = 0;
     while (true) {
@@ -113,7 +113,7 @@ class Reader {
         return Upstream("the answer of the port has a header that is too large");
       }
       if (size > 0) {
-        auto head = ParseResponseHead(buffered().substr(0, size), kMostFields);
+        auto head = ParseResponseHead(buffered().substr(0, size), kMostFields, of_head_request);
         if (!head) return Upstream("the answer of the port is malformed: " + head.error().message);
         Consume(size);
         return head;
@@ -207,8 +207,8 @@ Headers HeadersForClient(const ResponseHead& head) {
   return headers;
 }
 
-std::optional<std::uint64_t> LengthForClient(const ResponseHead& head, const Framing& framing,
-                                             bool of_head_request) {
+std::optional<std::uint64_t> LengthForClient(const ResponseHead& head, bool of_head_request) {
+  const Framing& framing = head.framing;
   if (framing.body == Framing::Body::kLength) return framing.length;
   // A HEAD answer tells the length of what GET would give.
   if (of_head_request && head.headers.Count("Content-Length") > 0) return framing.length;
@@ -257,16 +257,13 @@ Result<void> CopyUntilClose(Exchange& exchange, Reader& reader) {
 }
 
 Result<void> CopyAnswer(Exchange& exchange, Reader& reader, const ResponseHead& head) {
-  const bool of_head_request = exchange.request().method == "HEAD";
-  const auto framing = ResponseFraming(head, of_head_request);
-  if (!framing) return Upstream("the answer of the port is malformed: " + framing.error().message);
   CAISSON_TRY(exchange.Begin(head.status, HeadersForClient(head),
-                             LengthForClient(head, *framing, of_head_request)));
-  switch (framing->body) {
+                             LengthForClient(head, exchange.request().method == "HEAD")));
+  switch (head.framing.body) {
     case Framing::Body::kNone:
       return exchange.Finish();
     case Framing::Body::kLength:
-      return CopyLength(exchange, reader, framing->length);
+      return CopyLength(exchange, reader, head.framing.length);
     case Framing::Body::kChunked:
       return CopyChunks(exchange, reader);
     default:
@@ -320,8 +317,9 @@ Result<void> ProxyUpgrade(Exchange& exchange, Peer& peer, Reader& reader,
 
 Result<void> PassAnswer(Exchange& exchange, Peer& peer, Reader& reader,
                         const ProxyOptions& options) {
+  const bool of_head_request = exchange.request().method == "HEAD";
   for (int interim = 0; interim < kMostInterim; ++interim) {
-    CAISSON_ASSIGN(const ResponseHead head, reader.Head(options.head_timeout));
+    CAISSON_ASSIGN(const ResponseHead head, reader.Head(options.head_timeout, of_head_request));
     if (head.status == 101) return ProxyUpgrade(exchange, peer, reader, head);
     if (head.status >= 200) return CopyAnswer(exchange, reader, head);
   }
