@@ -207,7 +207,7 @@ Result<std::vector<WallReport>> Seal(const SealTicket& ticket, const SealOptions
   ThreadSeal seal;
   os::UniqueFd ruleset;
   CAISSON_TRY(builder.Build(Wall::kLandlock, [&]() -> Result<void> {
-    CAISSON_ASSIGN(ruleset, os::MakeDenyAllRuleset());
+    CAISSON_ASSIGN(ruleset, os::MakeDenyAllRuleset(options.connect_ports));
     seal.landlock = ruleset.get();
     return {};
   }));

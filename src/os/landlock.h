@@ -2,7 +2,8 @@
 // Landlock: a ruleset that allows nothing of what the kernel's version of it can forbid.
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <span>
 
 #include "base/status.h"
 #include "os/fd.h"
@@ -17,9 +18,9 @@ int LandlockAbi();
 // os.syscall, before ABI 6 too.
 Result<UniqueFd> MakeScopeRuleset();
 
-// Forbids every file system access, TCP bind and connect (ABI 4), and signals and abstract sockets
-// out of the domain (ABI 6). Fails with os.syscall.
-Result<UniqueFd> MakeDenyAllRuleset();
+// Forbids every file system access, TCP bind and connect (ABI 4) but to `connect_ports`, and
+// signals and abstract sockets out of the domain (ABI 6). Fails with os.syscall.
+Result<UniqueFd> MakeDenyAllRuleset(std::span<const std::uint16_t> connect_ports = {});
 
 // Async-signal-safe; for the calling thread only, which needs no_new_privs. 0 or an errno.
 int RestrictThread(int ruleset) noexcept;

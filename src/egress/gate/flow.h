@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes both ways between a guest and where it wanted to go, once that is allowed: by splice(2)
+// where nothing needs to be looked at, with the requests checked one by one for HTTP. Holds no more
+// than a pipe and a buffer each way, waits for the slower side, keeps half-closes; when one side is
+// reset so is the other. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/fd.h"
+
+namespace caisson::egress::gate {
+
+// Empty pipes, kept for the next who needs one.
+class Pipes {
+ public:
+  // Fails when descriptors have run out.
+  std::optional<os::FdPair> Take();
+  // Must be empty.
+  void Give(os::FdPair pipe);
+
+ private:
+  static constexpr std::size_t kKept = 64;
+  std::vector<os::FdPair> kept_;
+};
+
+// Makes the close of a TCP socket a reset.
+void ResetOnClose(int fd);
+
+class Relay {
+ public:
+  // How many of the guest's bytes may go out: all, some (the rest is looked at again with what
+  // follows on it), or none any more.
+  struct Verdict {
+    bool refused = false;
+    std::size_t size = 0;
+  };
+  // Of bytes that follow on those allowed before. Empty: everything may pass.
+  using Inspect = std::function<Verdict(std::string_view bytes)>;
+  static constexpr std::size_t kBuffer = 64u << 10;
+
+  // `early`: what has come from the guest before, not yet inspected by this.
+  Relay(Pipes& pipes, int guest, int world, std::string early, Inspect inspect);
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  enum class State : std::uint8_t {
+    kOpen,     // waits for either side
+    kAgain,    // there is more to do, others first
+    kDone,     // both sides have closed in order
+    kBroken,   // a side was reset
+    kRefused,  // by `inspect`
+  };
+  // Goes on with what these sides may have become ready for (both at first).
+  State Continue(bool guest_ready, bool world_ready);
+
+ private:
+  // One way: what was read and not yet written is in a pipe or in a buffer.
+  struct Way {
+    int from = -1;
+    int to = -1;
+    bool readable = true;
+    bool writable = true;
+    bool ended = false;   // `from` sends no more
+    bool closed = false;  // and `to` was told
+    std::optional<os::FdPair> pipe;
+    std::size_t in_pipe = 0;
+    std::string buffer;       // for the inspected way
+    std::size_t allowed = 0;  // of the buffer
+  };
+  enum class Step : std::uint8_t { kBlocked, kProgress, kBroken, kRefused };
+  Step Splice(Way& way);
+  Step Copy(Way& way);
+  Step WriteBuffer(Way& way);
+  bool CloseIfEmpty(Way& way);
+
+  Pipes& pipes_;
+  Way out_;  // from the guest
+  Way in_;   // to the guest
+  const Inspect inspect_;
+};
+
+}  // namespace caisson::egress::gate
