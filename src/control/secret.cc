@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "images/files.h"
+#include "base/digest/sha256.h"
 
 namespace caisson::control {
 namespace {
@@ -37,7 +37,7 @@ std::string MakeSecret(std::string_view prefix) {
   return out + kAlphabet[(bits << (6 - held)) & 63];
 }
 
-std::string HashOf(std::string_view text) { return images::DigestOf(text); }
+std::string HashOf(std::string_view text) { return digest::Sha256Hex(text); }
 
 std::string MakeUlid(store::Milliseconds now) {
   constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";

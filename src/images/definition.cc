@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 
+#include "base/digest/sha256.h"
 #include "errors/images.h"
 #include "images/files.h"
 #include "json/reader.h"
@@ -305,7 +306,7 @@ Result<Definition> LoadDefinition(const std::string& directory, const std::strin
     definition.python->requirements = Beside(path, definition.python->requirements);
   }
   CAISSON_TRY(ReadLocks(definition, text));
-  definition.digest = DigestOf(text);
+  definition.digest = digest::Sha256Hex(text);
   return definition;
 }
 

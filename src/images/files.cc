@@ -2,43 +2,20 @@
 #include "images/files.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <vector>
 
+#include "base/digest/sha256.h"
 #include "errors/images.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 
 namespace caisson::images {
 namespace {
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  }
-  void Update(std::string_view bytes) {
-    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
-  }
-  std::string Hex() {
-    constexpr char kHex[] = "0123456789abcdef";
-    std::array<unsigned char, 32> digest{};
-    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
-    std::string text;
-    for (const unsigned char byte : digest) text.append({kHex[byte >> 4], kHex[byte & 15]});
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
 
 // read(2) until the end or `take` returns false.
 template <typename Take>
@@ -101,14 +78,8 @@ Result<void> WriteFile(const std::string& path, std::string_view text, unsigned 
   return failure;
 }
 
-std::string DigestOf(std::string_view bytes) {
-  Sha256 sha256;
-  sha256.Update(bytes);
-  return sha256.Hex();
-}
-
 Result<std::string> DigestOfFile(const std::string& path) {
-  Sha256 sha256;
+  digest::Sha256 sha256;
   CAISSON_TRY(ReadChunks(path, O_NOFOLLOW, [&](std::string_view chunk) {
     sha256.Update(chunk);
     return true;

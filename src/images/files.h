@@ -15,8 +15,7 @@ Result<std::string> ReadFile(const std::string& path, std::size_t limit = 64u <<
 // Replaces `path` in one step, with these permissions. Fails with images.store.
 Result<void> WriteFile(const std::string& path, std::string_view text, unsigned mode = 0644);
 
-// SHA-256 as lower-case hex. Of a file: without following a link; fails with images.store.
-std::string DigestOf(std::string_view bytes);
+// SHA-256 as lower-case hex, without following a link. Fails with images.store.
 Result<std::string> DigestOfFile(const std::string& path);
 
 // An images.store Status: "<what> <path>: <errno>". Takes errno.

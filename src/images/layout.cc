@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest/sha256.h"
 #include "errors/images.h"
 #include "images/files.h"
 #include "images/tool.h"
@@ -63,7 +64,7 @@ class Draft {
 };
 
 Result<std::string> AddText(const Draft& draft, const std::string& text) {
-  std::string digest = "sha256:" + DigestOf(text);
+  std::string digest = "sha256:" + digest::Sha256Hex(text);
   CAISSON_TRY(WriteFile(draft.Blob(digest), text));
   return digest;
 }

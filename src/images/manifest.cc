@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/digest/sha256.h"
 #include "errors/images.h"
 #include "images/files.h"
 #include "images/tree.h"
@@ -96,7 +97,7 @@ Result<Manifest> MakeManifest(const std::string& root, std::int64_t epoch) {
     manifest.bytes += static_cast<std::uint64_t>(entry.info.st_size);
     ++manifest.files;
   }
-  manifest.id = DigestOf(manifest.text);
+  manifest.id = digest::Sha256Hex(manifest.text);
   return manifest;
 }
 

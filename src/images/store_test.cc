@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/digest/sha256.h"
 #include "errors/images.h"
 #include "images/files.h"
 #include "images/test_directory.h"
@@ -56,7 +57,7 @@ TEST_F(StoreTest, finds_by_name_id_and_prefix) {
     EXPECT_EQ(image->id, id);
     EXPECT_EQ(image->names, std::vector<std::string>{"one"});
     EXPECT_EQ(*ReadFile(image->root + "/file"), "1");
-    EXPECT_EQ(DigestOf(*ReadFile(image->manifest)), id);
+    EXPECT_EQ(digest::Sha256Hex(*ReadFile(image->manifest)), id);
   }
   for (const std::string& word : {std::string("two"), id.substr(0, 11), std::string("../one"),
                                   std::string(""), std::string(64, '0')}) {

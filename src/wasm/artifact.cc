@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/digest/sha256.h"
 #include "errors/wasm.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 #include "wasm/file.h"
-#include "wasm/sha256.h"
 
 namespace caisson::wasm {
 
@@ -41,7 +41,7 @@ Result<std::string> LoadArtifact(const std::string& path, std::string_view sha25
   if (!fd.valid()) return Unreadable(path, os::ErrnoText(errno));
   Result<std::string> bytes = ReadWhole(fd.get());
   if (!bytes) return Unreadable(path, bytes.error().message);
-  if (Sha256Hex(*bytes) != sha256) return NotThePinned(path, sha256);
+  if (digest::Sha256Hex(*bytes) != sha256) return NotThePinned(path, sha256);
   return bytes;
 }
 

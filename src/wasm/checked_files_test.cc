@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/digest/sha256.h"
 #include "os/fd.h"
-#include "wasm/sha256.h"
 
 namespace caisson::wasm {
 namespace {
@@ -26,14 +26,14 @@ class CheckedFilesTest : public testing::Test {
   void Write(std::string_view text) {
     ASSERT_EQ(pwrite(fd_.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
-  const std::string digest_ = Sha256Hex("right");
+  const std::string digest_ = digest::Sha256Hex("right");
   os::UniqueFd fd_;
 };
 
 TEST_F(CheckedFilesTest, ComparesTheDigest) {
   CheckedFiles files;
   EXPECT_TRUE(files.Holds(fd_.get(), digest_).value());
-  EXPECT_FALSE(files.Holds(fd_.get(), Sha256Hex("other")).value());
+  EXPECT_FALSE(files.Holds(fd_.get(), digest::Sha256Hex("other")).value());
   EXPECT_EQ(files.stamps().size(), 1u);
 }
 
@@ -42,7 +42,7 @@ TEST_F(CheckedFilesTest, TakesTheWordOfAnotherForAFileThatHasNotChanged) {
   ASSERT_TRUE(files.Holds(fd_.get(), digest_).value());
   // That the bytes are not read again shows in a stamp for a digest that they do not have.
   std::string stamp = files.stamps()[0];
-  const std::string other = Sha256Hex("other");
+  const std::string other = digest::Sha256Hex("other");
   stamp.replace(0, digest_.size(), other);
   CheckedFiles told({stamp});
   EXPECT_TRUE(told.Holds(fd_.get(), other).value());

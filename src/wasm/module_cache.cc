@@ -12,12 +12,12 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/digest/sha256.h"
 #include "errors/isolate.h"
 #include "errors/wasm.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
 #include "wasm/owned_file.h"
-#include "wasm/sha256.h"
 
 namespace caisson::wasm {
 namespace {
@@ -33,7 +33,7 @@ std::string Entry(std::string_view note, std::string_view code) {
   body += note;
   body += code;
   std::string entry(kMagic);
-  entry += Sha256Hex(body);
+  entry += digest::Sha256Hex(body);
   entry += body;
   return entry;
 }
@@ -49,7 +49,7 @@ std::optional<Parts> Split(std::string_view entry) {
   if (entry.size() < kHexDigest + kLengthDigits) return std::nullopt;
   const std::string_view digest = entry.substr(0, kHexDigest);
   const std::string_view body = entry.substr(kHexDigest);
-  if (Sha256Hex(body) != digest) return std::nullopt;
+  if (digest::Sha256Hex(body) != digest) return std::nullopt;
   const std::size_t length =
       std::strtoul(std::string(body.substr(0, kLengthDigits)).c_str(), nullptr, 16);
   if (length > body.size() - kLengthDigits) return std::nullopt;
@@ -122,7 +122,7 @@ Result<ModuleCache> ModuleCache::Open(const std::string& directory) {
 
 std::string ModuleCache::PathFor(const Engine& engine, std::string_view identity) const {
   const std::string key = fmt::format("{}\n{}", identity, engine.fingerprint());
-  return fmt::format("{}/{}.cwasm", directory_, Sha256Hex(key));
+  return fmt::format("{}/{}.cwasm", directory_, digest::Sha256Hex(key));
 }
 
 Result<ModuleHandle> Compile(const Engine& engine, std::string_view binary) {
@@ -180,7 +180,7 @@ Result<void> ModuleCache::CompileMapped(const Engine& engine, std::string_view i
                                         std::string_view binary) const {
   CAISSON_ASSIGN(const ModuleHandle module, Compile(engine, binary));
   CAISSON_ASSIGN(const std::string code, Serialize(module.get()));
-  const std::string digest = Sha256Hex(code);
+  const std::string digest = digest::Sha256Hex(code);
   CAISSON_TRY(WriteOwned(directory_, CodePath(directory_, digest), code));
   return WriteOwned(directory_, PathFor(engine, identity) + ".ref", digest);
 }

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/digest/sha256.h"
 #include "wasm/artifact.h"
-#include "wasm/sha256.h"
 
 namespace caisson::wasm {
 namespace {

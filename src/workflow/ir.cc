@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/ir.h"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <memory>
 #include <utility>
 
-#include "errors/internal.h"
+#include "base/digest/sha256.h"
 #include "json/writer.h"
 
 namespace caisson::workflow {
@@ -77,19 +74,7 @@ Result<std::string> CanonicalBytes(const Graph& graph) { return json::Write(ToJs
 
 Result<std::string> ContentId(const Graph& graph) {
   CAISSON_ASSIGN(const std::string bytes, CanonicalBytes(graph));
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    return Fail(errors::kInternalFailed, "OpenSSL cannot compute a SHA-256 digest");
-  }
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string id;
-  id.reserve(size * 2);
-  for (unsigned i = 0; i < size; ++i) {
-    id += kHex[digest[i] >> 4];
-    id += kHex[digest[i] & 15];
-  }
-  return id;
+  return digest::Sha256Hex(bytes);
 }
 
 }  // namespace caisson::workflow

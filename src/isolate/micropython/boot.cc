@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/digest/sha256.h"
 #include "errors/isolate.h"
 #include "isolate/micropython/builtins.h"
 #include "isolate/micropython/guest_memory.h"
@@ -18,7 +19,6 @@
 #include "isolate/micropython/object_reader.h"
 #include "wasm/binary.h"
 #include "wasm/module_cache.h"
-#include "wasm/sha256.h"
 #include "wasm/wasi.h"
 
 namespace caisson::isolate {
@@ -189,7 +189,7 @@ Result<void> DefineHostFunctions(wasmtime_linker_t* linker,
 
 std::string BootIdentity(std::uint64_t heap_bytes, bool restricted) {
   return fmt::format("micropython image {} of {} harness {} heap {} stack {}/{} recording {} {}",
-                     kImageVersion, layout::kArtifactSha256, wasm::Sha256Hex(kHarnessSource),
+                     kImageVersion, layout::kArtifactSha256, digest::Sha256Hex(kHarnessSource),
                      heap_bytes, kStackLimitBytes, kStackBytes, layout::kAllocationFailedFunction,
                      restricted ? "restricted" : "open");
 }
