@@ -128,16 +128,14 @@ HttpRequests::Step HttpRequests::Head(std::string_view head, std::uint16_t port)
     if (what != What::kHead) return {what, 0};
     if (target.is_absolute && host_ != of_target) return Bad("a Host that differs from the target");
   }
-  const auto framing = http::RequestFraming(request);
-  if (!framing) return Bad("a body whose length is ambiguous");
-  ends_after_ = !framing->keep_alive;
-  left_ = framing->length;
+  ends_after_ = !parsed->keep_alive;
+  left_ = parsed->length;
   chunks_ = {};
   using Body = http::Framing::Body;
-  state_ = framing->body == Body::kLength    ? State::kLength
-           : framing->body == Body::kChunked ? State::kChunked
-           : ends_after_                     ? State::kEnded
-                                             : State::kBetween;
+  state_ = parsed->body == Body::kLength    ? State::kLength
+           : parsed->body == Body::kChunked ? State::kChunked
+           : ends_after_                    ? State::kEnded
+                                            : State::kBetween;
   return {What::kHead, head.size()};
 }
 
