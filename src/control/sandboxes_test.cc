@@ -42,7 +42,7 @@ class SandboxesTest : public ::testing::Test {
   }
 
   void Restart() { sandboxes_ = std::make_unique<Sandboxes>(options_, *store_, driver_); }
-  Sandbox Make(CreateRequest request = {.shape = "s-1vcpu-256mb"}) {
+  Sandbox Make(const CreateRequest& request = {.shape = "s-1vcpu-256mb"}) {
     auto made = sandboxes_->Create(alice_, request);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return made->sandbox;
@@ -232,10 +232,10 @@ TEST_F(SandboxesTest, DeletesOnceAndSaysSoForAWhile) {
     EXPECT_TRUE(deleted->destroyed_at);
   }
   EXPECT_EQ(CodeOf(sandboxes_->Pause(alice_, sandbox.id)), "control.state");
-  Later(11 * 60'000);
+  Later(Milliseconds{11} * 60'000);
   TendFor(60);
   EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
-  Later(11 * 60'000);
+  Later(Milliseconds{11} * 60'000);
   TendFor(60);
   EXPECT_EQ(CodeOf(sandboxes_->Get(alice_, sandbox.id)), "control.not_found");
 }

@@ -3,6 +3,7 @@
 // the program decides that; control/sandboxes.h writes each step to the store before it acts on it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -12,7 +13,7 @@ namespace caisson::control {
 
 using store::SandboxState;
 
-enum class SandboxEvent {
+enum class SandboxEvent : std::uint8_t {
   kBooted,        // its machine runs and answers
   kBootedPaused,  // a fork that was asked to stay paused
   kBootFailed,    // no machine came to be, and nothing of one is left
