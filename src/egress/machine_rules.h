@@ -26,9 +26,9 @@ struct MachineRules {
   std::uint32_t index = 0;
   std::uint32_t address = 0;
   const Policy& policy;
-  std::uint64_t cap_bytes = kNoCap;         // of what it sends; beyond, nothing goes out
-  std::span<const PinnedPort> pinned = {};  // what names have resolved to
-  bool has_names = false;                   // NamesMark is there
+  std::uint64_t cap_bytes = kNoCap;    // of what it sends; beyond, nothing goes out
+  std::span<const PinnedPort> pinned;  // what names have resolved to
+  bool has_names = false;              // NamesMark is there
 };
 // Makes all that belongs to a machine.
 FilterBatch MachineBatch(const MachineRules& rules);

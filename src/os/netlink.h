@@ -56,7 +56,7 @@ class NetlinkAttributes {
   bool Read(std::uint16_t attribute, Number& value) const {
     const std::string_view found = Find(attribute);
     if (found.size() < sizeof(value)) return false;
-    std::memcpy(&value, found.data(), sizeof(value));
+    found.copy(reinterpret_cast<char*>(&value), sizeof(value));
     return true;
   }
   std::string Text(std::uint16_t attribute) const;  // up to its NUL
