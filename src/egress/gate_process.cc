@@ -101,6 +101,7 @@ class Process final : public GateProcess {
                           std::span<const NameRule> rules) override;
   Result<void> Forget(std::uint32_t address) override;
   std::vector<GateWall> walls() const override;
+  int pid() const override;
 
  private:
   struct Wish {
@@ -150,6 +151,7 @@ class Process final : public GateProcess {
   std::vector<GateMessage> outbox_;
   std::deque<Event> inbox_;
   std::vector<GateWall> walls_;
+  int pid_ = 0;
 
   std::thread keeper_;
   std::thread handler_;
@@ -214,6 +216,7 @@ void Process::Keep() {
       running->jailed.process.Kill();  // before anybody is told that it holds to nothing any more
       (void)running->jailed.process.Wait(std::chrono::seconds(5));
       const std::lock_guard lock(mutex_);
+      pid_ = 0;
       if (!ended) last_failure_ = ended.error();
       for (auto& [address, wish] : wishes_) wish.applied = 0;
       for (auto& [address, done] : forgotten_) done = true;  // with the process
@@ -251,6 +254,7 @@ Result<Process::Running> Process::StartGate() {
   ++gate_;
   restart_ = false;
   walls_ = Merged(running.jailed.walls, ready.walls);
+  pid_ = running.jailed.process.pid();
   outbox_.clear();
   inbox_.clear();
   for (auto& [address, done] : forgotten_) done = true;  // it has never heard of them
@@ -431,6 +435,11 @@ Result<void> Process::AwaitApplied(std::uint32_t address, std::uint64_t generati
 std::vector<GateWall> Process::walls() const {
   const std::lock_guard lock(mutex_);
   return walls_;
+}
+
+int Process::pid() const {
+  const std::lock_guard lock(mutex_);
+  return pid_;
 }
 
 }  // namespace

@@ -64,8 +64,10 @@ class GateProcess {
                                   std::span<const NameRule> rules) = 0;
   virtual Result<void> Forget(std::uint32_t address) = 0;
 
-  // What the gate said of its walls when it last started.
+  // Of the gate that runs now: how it is walled in, and which process it is (0: none at this
+  // moment).
   virtual std::vector<GateWall> walls() const = 0;
+  virtual int pid() const = 0;
 };
 
 }  // namespace caisson::egress

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <exception>
+#include <string_view>
 #include <type_traits>
 
 #include "cli/arguments.h"
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/service.h"
+#include "egress/gate/program.h"
 #include "errors/internal.h"
 
 namespace caisson::cli {
@@ -59,6 +61,10 @@ ExitCode Main(int argc, char** argv, Console& console) {
 }  // namespace caisson::cli
 
 int main(int argc, char** argv) {
+  // Not for people: `caisson machined` starts it (egress/gate_process.h).
+  if (argc > 2 && std::string_view(argv[1]) == "egress-gate") {
+    return caisson::egress::gate::GateMain(argv[argc - 1]);
+  }
   caisson::cli::KeepStandardDescriptors();
   // A reader that has gone and a limit on file sizes are errors of write(2).
   std::signal(SIGPIPE, SIG_IGN);

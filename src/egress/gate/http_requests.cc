@@ -96,10 +96,10 @@ HttpRequests::Step HttpRequests::Next(std::string_view bytes, std::uint16_t port
 HttpRequests::Step HttpRequests::Head(std::string_view head, std::uint16_t port) {
   http::Request request;
   claimed_.clear();
-  const auto parsed = http::ParseRequestHead(head, kMaxFields, request);
+  const auto framing = http::ParseRequestHead(head, kMaxFields, request);
   const std::string* host = request.headers.Find("Host");
   if (host != nullptr) claimed_ = Printable(*host);
-  if (!parsed) {
+  if (!framing) {
     if (request.method == "CONNECT") {
       state_ = State::kEnded;
       return {What::kTunnel, 0};
@@ -128,14 +128,15 @@ HttpRequests::Step HttpRequests::Head(std::string_view head, std::uint16_t port)
     if (what != What::kHead) return {what, 0};
     if (target.is_absolute && host_ != of_target) return Bad("a Host that differs from the target");
   }
-  ends_after_ = !parsed->keep_alive;
-  left_ = parsed->length;
+
+  ends_after_ = !framing->keep_alive;
+  left_ = framing->length;
   chunks_ = {};
   using Body = http::Framing::Body;
-  state_ = parsed->body == Body::kLength    ? State::kLength
-           : parsed->body == Body::kChunked ? State::kChunked
-           : ends_after_                    ? State::kEnded
-                                            : State::kBetween;
+  state_ = framing->body == Body::kLength    ? State::kLength
+           : framing->body == Body::kChunked ? State::kChunked
+           : ends_after_                     ? State::kEnded
+                                             : State::kBetween;
   return {What::kHead, head.size()};
 }
 
