@@ -102,10 +102,11 @@ struct Router::Node {
   Methods rest_methods;  // of patterns that end in {name...}
 
   struct Search {
+    explicit Search(const Request& asked) : request(asked) {}
     const Request& request;
-    std::vector<std::size_t> taken = {};         // indices of the segments that {name} took
-    std::optional<std::size_t> rest = {};        // where {name...} begins
-    std::vector<std::string_view> allowed = {};  // methods of what matches but for the method
+    std::vector<std::size_t> taken;         // indices of the segments that {name} took
+    std::optional<std::size_t> rest;        // where {name...} begins
+    std::vector<std::string_view> allowed;  // methods of what matches but for the method
   };
 
   static const Entry* OfMethod(const Methods& methods, Search& search) {

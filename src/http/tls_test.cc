@@ -196,12 +196,12 @@ TEST(Tls, answers_and_streams_end_cleanly) {
   TlsServer test(MakeCertificate("eight"));
   TlsPeer once(test.port(), "");
   once.Send("GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  while (once.Read(1).size() > 0) {
+  while (!once.Read(1).empty()) {
   }
   EXPECT_TRUE(once.EndedCleanly());
   TlsPeer cut(test.port(), "");
   cut.Send("GET /cut HTTP/1.1\r\nHost: x\r\n\r\n");
-  while (cut.Read(1).size() > 0) {
+  while (!cut.Read(1).empty()) {
   }
   EXPECT_FALSE(cut.EndedCleanly());
 }

@@ -21,7 +21,7 @@ constexpr milliseconds kConnectTimeout{10'000};
 struct Way {
   EventSource* from = nullptr;
   EventSource* to = nullptr;
-  std::string pending = {};
+  std::string pending;
   std::size_t sent = 0;
   bool at_end = false;  // nothing more comes
   bool done = false;    // and the other one has been told so, or does not listen
@@ -45,7 +45,7 @@ class Relay final : public Disposable {
         host_(agent.loop, std::move(host), [this](std::uint32_t events) { OnHost(events); }),
         machine_(agent.loop, std::move(machine), [this](std::uint32_t e) { OnMachine(e); }) {
     in_ = {.from = &host_, .to = &machine_, .pending = std::move(rest)};
-    out_ = {.from = &machine_, .to = &host_};
+    out_ = {.from = &machine_, .to = &host_, .pending = {}};
     Go();
   }
 

@@ -257,7 +257,7 @@ void ListOperation::ListSlice() {
     const std::string name = found->d_name;
     struct stat about{};
     const int dir = ::dirfd(folder_->dir);
-    if (name == "." || name == ".." ||
+    if (dir < 0 || name == "." || name == ".." ||
         ::fstatat(dir, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) {
       continue;
     }

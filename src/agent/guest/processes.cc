@@ -172,7 +172,7 @@ void ManagedProcess::Terminate(milliseconds grace) {
 
 Attempt<ManagedProcess*> ProcessTable::Start(const Command& command) {
   std::size_t bytes = command.cwd.size();
-  for (const std::string& argument : command.argv) bytes += argument.size() + sizeof argument;
+  for (const std::string& argument : command.argv) bytes += argument.size() + sizeof(std::string);
   if (bytes > kMostArgumentBytes) {
     return Fail(FailureKind::kBadRequest,
                 "the arguments of a managed process have more than 131072 bytes in all; put them "

@@ -170,6 +170,7 @@ SelfAnswer AnswerSelf(std::string_view head) {
 
 Attempt<std::unique_ptr<SelfEndpoint>> SelfEndpoint::Listen(Agent& agent, std::uint16_t port) {
   os::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return Fail(FailureKind::kInternal, "make a socket for 127.0.0.1", errno);
   const SocketAddress address = SocketAddress::V4(htonl(INADDR_LOOPBACK), port);
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -149,9 +149,11 @@ Attempt<void> Spawner::SendStart(const CommandStreams& streams, int command, int
   part->cmsg_type = SCM_RIGHTS;
   part->cmsg_len = CMSG_LEN(count * sizeof(int));
   std::memcpy(CMSG_DATA(part), descriptors.data(), count * sizeof(int));
-  if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) == 1) return {};
-  return Fail(errno == EAGAIN ? FailureKind::kBusy : FailureKind::kInternal,
-              "hand a command to the process that starts them", errno);
+  const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+  if (sent == 1) return {};
+  const int error = sent < 0 ? errno : EIO;
+  return Fail(error == EAGAIN ? FailureKind::kBusy : FailureKind::kInternal,
+              "hand a command to the process that starts them", error);
 }
 
 Attempt<void> Spawner::Start(const Command& command, CommandStreams streams, os::UniqueFd reports) {
