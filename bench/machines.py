@@ -141,6 +141,11 @@ class Service:
         return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
 
     def close(self):
+        # Machines outlive the service, and a bench that fails leaves some.
+        client = self.client()
+        for view in client.call("GET", "/v1/sandboxes?limit=500")["data"]:
+            if view["status"] != "destroyed":
+                client.remove(view["id"])
         self.process.terminate()
         self.process.wait(timeout=60)
         subprocess.run(f"umount -l {self.state}/network/gateway {self.state}/network/machines/* 2>/dev/null", shell=True)
