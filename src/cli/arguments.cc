@@ -444,9 +444,13 @@ class CommandLine {
                    kMachinedFooter);
     command
         ->add_option("--driver", machined_.drivers,
-                     "Which machines to make: jail (the default); can be given several times")
+                     "Which machines to make: jail (the default), oci; can be given several times")
         ->type_name("NAME")
-        ->check(CLI::IsMember({"jail"}));
+        ->check(CLI::IsMember({"jail", "oci"}));
+    command
+        ->add_option("--oci-runtime", machined_.oci_runtime,
+                     "What makes the containers of oci: auto (runsc where it works, else runc)")
+        ->check(CLI::IsMember({"auto", "runsc", "runc"}));
     command->add_option("--state", machined_.state, "A directory for disks and records")
         ->type_name("DIR")
         ->required();

@@ -109,6 +109,7 @@ struct ImagesArguments {
 
 struct MachinedArguments {
   std::vector<std::string> drivers;  // names; none: the jail
+  std::string oci_runtime = "auto";  // what the driver oci uses: runsc, runc, auto
   std::string state;
   std::string socket;
   std::uint32_t user = 0;

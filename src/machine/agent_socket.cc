@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -18,24 +20,54 @@ namespace {
 constexpr const char* kSocketName = "agent.sock";
 constexpr int kBacklog = 128;
 
+std::unexpected<Status> AgentLost() {
+  return Fail(errors::kMachineAgentLost,
+              "the machine's agent takes no connection: " + os::ErrnoText(errno));
+}
+
 class SocketAddress {
  public:
   static Result<SocketAddress> In(const std::string& directory) {
     SocketAddress address;
-    CAISSON_ASSIGN(address.directory_, os::OpenFile(directory, O_PATH | O_DIRECTORY));
-    address.name_.sun_family = AF_UNIX;
-    const std::string path =
-        fmt::format("/proc/self/fd/{}/{}", address.directory_.get(), kSocketName);
-    path.copy(address.name_.sun_path, sizeof address.name_.sun_path - 1);
+    CAISSON_ASSIGN(address.opened_, os::OpenFile(directory, O_PATH | O_DIRECTORY));
+    address.Name(fmt::format("/proc/self/fd/{}/{}", address.opened_.get(), kSocketName));
+    return address;
+  }
+  static Result<SocketAddress> Below(int root, const std::string& path) {
+    open_how how{};
+    how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+    SocketAddress address;
+    address.opened_.Reset(
+        static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    if (!address.opened_.valid()) return AgentLost();
+    address.Name(fmt::format("/proc/self/fd/{}", address.opened_.get()));
     return address;
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name_); }
   static constexpr socklen_t size() { return sizeof(sockaddr_un); }
 
  private:
-  os::UniqueFd directory_;
+  void Name(const std::string& path) {
+    name_.sun_family = AF_UNIX;
+    path.copy(name_.sun_path, sizeof name_.sun_path - 1);
+  }
+
+  os::UniqueFd opened_;
   sockaddr_un name_{};
 };
+
+Result<os::UniqueFd> ConnectAt(const SocketAddress& address) {
+  // Not blocking: an agent that accepts nothing must not hold this process.
+  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return os::SyscallError("socket");
+  if (::connect(socket.get(), address.get(), SocketAddress::size()) != 0) return AgentLost();
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    return os::SyscallError("connect to a machine's agent");
+  }
+  return socket;
+}
 
 }  // namespace
 
@@ -53,18 +85,12 @@ Result<os::UniqueFd> ListenForAgent(const std::string& directory) {
 
 Result<os::UniqueFd> ConnectToAgent(const std::string& directory) {
   CAISSON_ASSIGN(const SocketAddress address, SocketAddress::In(directory));
-  // Not blocking: an agent that accepts nothing must not hold this process.
-  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return os::SyscallError("socket");
-  if (::connect(socket.get(), address.get(), SocketAddress::size()) != 0) {
-    return Fail(errors::kMachineAgentLost,
-                "the machine's agent takes no connection: " + os::ErrnoText(errno));
-  }
-  const int flags = ::fcntl(socket.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) {
-    return os::SyscallError("connect to a machine's agent");
-  }
-  return socket;
+  return ConnectAt(address);
+}
+
+Result<os::UniqueFd> ConnectToAgentIn(int root, const std::string& path) {
+  CAISSON_ASSIGN(const SocketAddress address, SocketAddress::Below(root, path));
+  return ConnectAt(address);
 }
 
 }  // namespace caisson::machine

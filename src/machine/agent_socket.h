@@ -14,5 +14,8 @@ namespace caisson::machine {
 Result<os::UniqueFd> ListenForAgent(const std::string& directory);
 // Never waits. Fails with machine.agent_lost.
 Result<os::UniqueFd> ConnectToAgent(const std::string& directory);
+// The same for a socket that the agent has made itself, on a disk that the guest writes: no link is
+// followed, and no other mount reached. `path` is relative to the directory `root`.
+Result<os::UniqueFd> ConnectToAgentIn(int root, const std::string& path);
 
 }  // namespace caisson::machine

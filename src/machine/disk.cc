@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -383,6 +384,19 @@ Result<void> SyncDisk(const std::string& file) {
   CAISSON_ASSIGN(const os::UniqueFd opened, os::OpenFile(file, O_RDONLY));
   if (::fsync(opened.get()) != 0) return os::SyscallError("fsync " + file);
   return {};
+}
+
+std::uint64_t UsedOfDisk(const std::string& file, std::uint64_t disk_bytes) {
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) return 0;
+  const auto root = OpenMounted(file);
+  if (!root) return 0;
+  if (!root->valid()) return static_cast<std::uint64_t>(info.st_blocks) * 512;
+  struct statfs system{};
+  if (::fstatfs(root->get(), &system) != 0) return 0;
+  const auto used = (system.f_blocks - system.f_bfree) * static_cast<std::uint64_t>(system.f_bsize);
+  const std::uint64_t size = static_cast<std::uint64_t>(info.st_size);
+  return used - std::min(used, size - std::min(size, disk_bytes));
 }
 
 void DetachStrays(const std::string& directory) {

@@ -54,6 +54,10 @@ void ThawDisk(const std::string& file);
 // What was written to the disk, mounted or not, survives a power failure.
 Result<void> SyncDisk(const std::string& file);
 
+// What is used of a disk of this size, by its file system when it is mounted, else by the file; 0
+// when it cannot be known.
+std::uint64_t UsedOfDisk(const std::string& file, std::uint64_t disk_bytes);
+
 // Detaches the loop devices of files below `directory` whose file is gone, which only somebody who
 // was killed in between leaves.
 void DetachStrays(const std::string& directory);

@@ -34,6 +34,11 @@ constexpr std::uint64_t kCpuPeriodMicroseconds = 100'000;
 const char* const kAgent = "/agent";  // version 2 alone: there a group has groups or processes
 const char* const kCommands = "/commands";
 
+// What a container runtime makes below an outer group, by the machine's name.
+std::string RuntimesGroup(const std::string& outer) {
+  return outer + outer.substr(outer.rfind('/'));
+}
+
 Result<void> MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) == 0) return {};
   return os::SyscallError("mkdir " + path);
@@ -258,6 +263,18 @@ Result<std::vector<os::UniqueFd>> Groups::OpenCommandTasks() const {
   return files;
 }
 
+bool Groups::HaveAgent(pid_t pid) const {
+  const std::string line = "\n" + std::to_string(pid) + "\n";
+  const auto lists = [&line](const std::string& directory) {
+    const auto list = os::ReadSmallFile(directory + "/cgroup.procs");
+    return list && ("\n" + *list).find(line) != std::string::npos;
+  };
+  return std::ranges::all_of(hierarchies_, [&lists](const Hierarchy& hierarchy) {
+    const std::string& outer = hierarchy.directory;
+    return lists(outer) || lists(outer + kAgent) || lists(RuntimesGroup(outer));
+  });
+}
+
 Result<void> Groups::SetFrozen(bool frozen) const {
   const Hierarchy* unified = Unified();
   const Hierarchy* freezer = With(&Hierarchy::freezer);
@@ -305,6 +322,7 @@ bool Groups::KillOnce() const {
     any |= KillListed(outer);
     any |= KillListed(outer + kCommands);
     any |= KillListed(outer + kAgent);
+    any |= KillListed(RuntimesGroup(outer));
   }
   if (!any) return false;
   if (const Hierarchy* freezer = With(&Hierarchy::freezer)) {  // there the frozen cannot die
@@ -329,6 +347,7 @@ Result<void> Groups::Remove(milliseconds patience) {
   for (const Hierarchy& hierarchy : hierarchies_) {
     CAISSON_TRY(RemoveDirectory(hierarchy.directory + kCommands));
     CAISSON_TRY(RemoveDirectory(hierarchy.directory + kAgent));
+    CAISSON_TRY(RemoveDirectory(RuntimesGroup(hierarchy.directory)));
     CAISSON_TRY(RemoveDirectory(hierarchy.directory));
   }
   return {};

@@ -5,6 +5,8 @@
 // synchronised. An object only names directories: nothing is removed with it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -43,6 +45,11 @@ class Groups {
   // what it is cloned into.
   Result<std::vector<os::UniqueFd>> OpenAgentTasks() const;
   Result<std::vector<os::UniqueFd>> OpenCommandTasks() const;
+
+  // A container runtime that is started in the agent's groups makes groups of this machine's name
+  // below them, for the agent: they are killed and removed as well. Whether a process is in such a
+  // group, or the agent's, of every hierarchy.
+  bool HaveAgent(pid_t pid) const;
 
   Result<void> Freeze();  // returns when all processes stand still
   Result<void> Thaw();

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/user_namespace.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <sstream>
 #include <string>
 
 #include "os/fd.h"
+#include "os/process.h"
 #include "os/syscall_error.h"
 
 namespace caisson::os {
@@ -55,6 +60,20 @@ Result<IdMap> WriteIdMaps(pid_t child, unsigned self_inside) {
   if (::geteuid() == 0 && WriteWhole(proc)) return IdMap::kWhole;
   CAISSON_TRY(WriteSelf(proc, self_inside));
   return IdMap::kSelf;
+}
+
+Result<UniqueFd> MakeIdMap(std::uint32_t first, std::uint32_t count) {
+  CAISSON_ASSIGN(CloneResult clone, CloneWithNamespaces(CLONE_NEWUSER));
+  if (clone.pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  const ChildProcess child(clone.pid, std::move(clone.pidfd));  // goes with this call
+  const std::string proc = "/proc/" + std::to_string(child.pid());
+  const std::string map = "0 " + std::to_string(first) + " " + std::to_string(count) + "\n";
+  CAISSON_TRY(WriteSmallFile(proc + "/uid_map", map));
+  CAISSON_TRY(WriteSmallFile(proc + "/gid_map", map));
+  return OpenFile(proc + "/ns/user", O_RDONLY);
 }
 
 }  // namespace caisson::os

@@ -92,7 +92,7 @@ class Attack : public testing::TestWithParam<std::string> {
     canaries_.ExpectUntouched();
   }
 
-  jail::Canaries canaries_;
+  jail::TestCanaries canaries_;
   std::string source_;
   std::unique_ptr<NativeRuntime> runtime_;
 };

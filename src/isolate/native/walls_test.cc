@@ -183,7 +183,7 @@ class Walls : public testing::TestWithParam<Case> {
     return RunJob(*runtime, job);
   }
 
-  jail::Canaries canaries_;
+  jail::TestCanaries canaries_;
   key_t key_ = 0x43410000 + ::getpid();
   int segment_ = -1;
   std::string config_;

@@ -225,7 +225,7 @@ class OciWalls : public testing::TestWithParam<Case> {
   }
 
   StateFolder folder_;
-  jail::Canaries canaries_;
+  jail::TestCanaries canaries_;
   key_t key_ = 0x43420000 + ::getpid();
   int segment_ = -1;
   std::string config_;

@@ -6,17 +6,13 @@
 #include <sys/statfs.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "errors/machine.h"
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
+#include "machine/flusher.h"
 #include "machine/jail/pool.h"
 
 namespace caisson::machine::jail {
@@ -52,33 +48,6 @@ std::uint64_t UsedDiskBytes(Slot& slot) {
       static_cast<std::uint64_t>(file.st_size) - slot.record.spec.disk_bytes;
   return used - std::min(used, headroom);
 }
-
-// Writes to disk what paused machines have in memory of it, one after the other.
-class Flusher {
- public:
-  Flusher() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
-  void Add(std::string disk) {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(disk));
-    work_.notify_one();
-  }
-
- private:
-  void Run(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (work_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
-      const std::string disk = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      (void)SyncDisk(disk);  // it may be gone by now
-      lock.lock();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable_any work_;
-  std::deque<std::string> waiting_;
-  std::jthread thread_;
-};
 
 // What the machines of one driver use together.
 struct Yard {

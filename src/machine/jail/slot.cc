@@ -15,7 +15,8 @@
 #include "errors/machine.h"
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
-#include "machine/jail/syscalls.h"
+#include "machine/identity.h"
+#include "machine/syscalls.h"
 #include "os/landlock.h"
 #include "os/syscall_error.h"
 
@@ -41,12 +42,6 @@ Result<os::UniqueFd> OpenAgent(const std::string& path) {
     return os::SyscallError("make the agent read-only");
   }
   return agent;
-}
-
-std::string HostsFile(const MachineSpec& spec, const std::string& ip) {
-  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
-  text += (ip.empty() ? "127.0.1.1" : ip) + " " + spec.host_name + "\n";
-  return text;
 }
 
 }  // namespace
@@ -166,16 +161,9 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
       {.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids}));
   CAISSON_TRY(parts_.networks->Apply(record.network, spec.network));
   CAISSON_TRY(parts_.networks->Share(record.network, record.owner, spec.shared_networks));
-  Identity identity{.host_name = spec.host_name, .files = {}};
-  if (first_time) {
-    identity.files.emplace_back("/etc/hostname", spec.host_name + "\n");
-    identity.files.emplace_back("/etc/hosts", HostsFile(spec, record.ip));
-  }
-  std::string resolvers;
-  for (const std::string& server : parts_.networks->name_servers()) {
-    resolvers += "nameserver " + server + "\n";
-  }
-  identity.files.emplace_back("/etc/resolv.conf", std::move(resolvers));
+  const Identity identity{
+      .host_name = spec.host_name,
+      .files = IdentityFiles(spec, record.ip, parts_.networks->name_servers(), first_time)};
   Prepared prepared = *std::move(slot.prepared);
   slot.prepared.reset();
   CAISSON_ASSIGN(os::ChildProcess agent, jail::Start(std::move(prepared), identity));

@@ -15,9 +15,9 @@
 #include "base/status.h"
 #include "images/store.h"
 #include "machine/jail/boot.h"
-#include "machine/jail/root.h"
 #include "machine/local.h"
 #include "machine/record.h"
+#include "machine/root.h"
 #include "machine/state.h"
 #include "os/fd.h"
 

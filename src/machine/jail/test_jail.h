@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "machine/jail/driver.h"
 #include "machine/test_helper.h"
+#include "machine/test_helper_world.h"
 
 namespace caisson::machine::jail {
 
@@ -23,6 +25,12 @@ inline HelperProcess::Options JailHelper(bool network = false, std::size_t prepa
                                 std::move(parts));
               },
           .network = network};
+}
+
+inline MakeWorld JailWith(bool network) {
+  return [network]() -> std::unique_ptr<World> {
+    return std::make_unique<HelperWorld>(JailHelper(network), WhyNoMachines());
+  };
 }
 
 }  // namespace caisson::machine::jail

@@ -8,15 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <mutex>
-#include <random>
 #include <set>
 #include <sstream>
 #include <string>
@@ -27,6 +22,7 @@
 #include "machine/jail/boot.h"
 #include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
+#include "machine/test_traces.h"
 #include "os/run_program.h"
 
 namespace caisson::machine::jail {
@@ -34,63 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-std::string Content(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Everything on this host that bears the mark of one helper's state.
-std::vector<std::string> TracesOf(const HelperProcess& helper) {
-  std::vector<std::string> traces;
-  const std::string mark = "caisson-" + Content(helper.state() + "/instance") + "-";
-  std::error_code error;
-  for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error)) {
-    for (const auto& group : fs::recursive_directory_iterator(hierarchy, error)) {
-      if (group.is_directory() && group.path().string().find(mark) != std::string::npos) {
-        traces.push_back(group.path());
-      }
-    }
-  }
-  for (const auto& process : fs::directory_iterator("/proc", error)) {
-    const std::string name = process.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (Content(process.path() / "cgroup").find(mark) != std::string::npos) {
-      traces.push_back("process " + name + " " + Content(process.path() / "comm"));
-    }
-    if (Content(process.path() / "mountinfo").find(helper.state()) != std::string::npos) {
-      traces.push_back("mounts of process " + name);
-    }
-  }
-  for (const auto& block : fs::directory_iterator("/sys/block", error)) {
-    const std::string file = Content(block.path() / "loop/backing_file");
-    if (file.starts_with(helper.directory())) {
-      traces.push_back(block.path().filename().string() + " of " + file);
-    }
-  }
-  for (const char* part : {"/state/machines", "/state/snapshots", "/state/scratch",
-                           "/state/set-aside", "/network/machines"}) {
-    for (const auto& entry : fs::directory_iterator(helper.directory() + part, error)) {
-      traces.push_back(entry.path());
-    }
-  }
-  return traces;
-}
-
-// The kernel takes mounts and loop devices away a little after their last user.
-std::string AwaitNoTraces(const HelperProcess& helper) {
-  std::vector<std::string> traces;
-  for (int i = 0; i < 200; ++i) {
-    traces = TracesOf(helper);
-    if (traces.empty()) return "";
-    std::this_thread::sleep_for(50ms);
-  }
-  std::string text;
-  for (const std::string& trace : traces) text += trace + "\n";
-  return text;
-}
 
 MachineSpec Spec(const std::string& id) {
   return {.id = id,
@@ -149,13 +88,6 @@ TEST_F(Traces, AHelperThatStopsLeavesMachinesAndTheNextOneHasThem) {
   EXPECT_EQ(Say("stays", "print(1)"), "1\n");
 }
 
-// One user of the driver: what he was told is what must hold.
-struct Client {
-  std::string id;
-  bool exists = false;   // a call said so
-  bool unknown = false;  // a call failed in between: either may be
-};
-
 // Lives of machines, with the helper killed at a random moment again and again.
 class Crashes : public Traces, public testing::WithParamInterface<bool> {
  protected:
@@ -173,65 +105,7 @@ class Crashes : public Traces, public testing::WithParamInterface<bool> {
 };
 
 TEST_P(Crashes, LeaveNothingAndNobodyIsToldAnUntruth) {
-  const char* wish = std::getenv("CAISSON_TEST_LIVES");
-  const int lives = wish != nullptr ? std::atoi(wish) : 30;
-  std::mt19937 random(std::random_device{}());
-  int number = 0;
-  std::vector<Client> clients(3);
-  while (number < lives) {
-    std::atomic<bool> stop = false;
-    std::vector<std::thread> threads;
-    for (Client& client : clients) {
-      client.id = "life-" + std::to_string(number++);
-      threads.emplace_back([this, &client, &stop, seed = random()] {
-        std::mt19937 own(static_cast<std::mt19937::result_type>(seed));
-        while (!stop) {
-          const Result<Machine> made = driver().Create(Spec(client.id));
-          client.exists = made.has_value();
-          client.unknown = !made;
-          if (!made || stop) return;
-          if (own() % 2 == 0) (void)driver().Pause(client.id, Level::kMemory);
-          if (own() % 3 == 0) (void)driver().Pause(client.id, Level::kDisk);
-          if (own() % 2 == 0) (void)driver().TakeSnapshot(client.id, client.id);
-          if (own() % 2 == 0) (void)driver().Resume(client.id);
-          (void)driver().RemoveSnapshot(client.id);
-          if (stop || own() % 2 == 0) return;
-          const bool gone = driver().Destroy(client.id).has_value();
-          client.exists = !gone;
-          client.unknown = !gone;
-        }
-      });
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
-    stop = true;
-    helper_->Kill();
-    helper_->Start();
-    for (std::thread& thread : threads) thread.join();
-    const auto list = driver().List();
-    ASSERT_TRUE(list) << list.error().message;
-    for (const Client& client : clients) {
-      const auto found = std::ranges::find(*list, client.id, &Machine::id);
-      if (!client.unknown) {
-        EXPECT_EQ(found != list->end(), client.exists) << client.id;
-      }
-      if (found == list->end()) continue;
-      if (found->state != State::kRunning) {
-        const auto resumed = driver().Resume(client.id);
-        EXPECT_TRUE(resumed) << client.id << " " << NameOf(found->state) << " "
-                             << resumed.error().message;
-      }
-      EXPECT_EQ(Say(client.id, "print(1)"), "1\n") << client.id;
-      EXPECT_TRUE(driver().Destroy(client.id));
-    }
-    const auto snapshots = driver().ListSnapshots();
-    ASSERT_TRUE(snapshots);
-    for (const Snapshot& snapshot : *snapshots) {
-      EXPECT_TRUE(driver().RemoveSnapshot(snapshot.id));
-    }
-  }
-  EXPECT_TRUE(driver().List().value_or(std::vector<Machine>(1)).empty());
-  helper_->Stop();
-  EXPECT_EQ(AwaitNoTraces(*helper_), "");
+  LiveThroughCrashes(*helper_, driver(), Spec("life"), 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(Helper, Crashes, testing::Values(false, true), [](const auto& with) {
@@ -402,10 +276,10 @@ TEST_F(Traces, IdsOfMachinesAreNobodysOnTheHost) {
   std::thread sleeper([this] { (void)Python(driver(), "ids", "import time; time.sleep(3)"); });
   std::this_thread::sleep_for(500ms);
   std::set<unsigned> uids;
-  const std::string mark = "caisson-" + Content(helper_->state() + "/instance") + "-";
+  const std::string mark = "caisson-" + ContentOf(helper_->state() + "/instance") + "-";
   for (const auto& process : fs::directory_iterator("/proc")) {
-    if (Content(process.path() / "cgroup").find(mark) == std::string::npos) continue;
-    std::istringstream status(Content(process.path() / "status"));
+    if (ContentOf(process.path() / "cgroup").find(mark) == std::string::npos) continue;
+    std::istringstream status(ContentOf(process.path() / "status"));
     for (std::string word; status >> word;) {
       if (word != "Uid:") continue;
       unsigned uid = 0;

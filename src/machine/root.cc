@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/root.h"
+#include "machine/root.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -22,7 +22,7 @@
 #include "errors/machine.h"
 #include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 struct Node {
@@ -300,4 +300,20 @@ Result<os::UniqueFd> RootBuilder::Build(const std::string& name, const std::stri
   return CloneTree(AT_FDCWD, place.root().c_str(), AT_RECURSIVE);
 }
 
-}  // namespace caisson::machine::jail
+Result<void> WriteInRoot(int root, std::uint32_t owner, const RootFiles& files) {
+  CAISSON_ASSIGN(const AsOwner as, AsOwner::Become(owner));
+  open_how how{};
+  how.flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  how.mode = 0644;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  for (const auto& [path, content] : files) {
+    const os::UniqueFd file(
+        static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    struct stat info{};
+    if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    (void)!::write(file.get(), content.data(), content.size());
+  }
+  return {};
+}
+
+}  // namespace caisson::machine

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "os/fd.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 // Works in a mount namespace that only it has: whoever kills this process leaves no mounts.
 // Thread-safe.
@@ -19,9 +21,9 @@ class RootBuilder {
   // `scratch` is an empty directory. The calling thread's mounts stay as they are.
   static Result<RootBuilder> Make(const std::string& scratch);
 
-  // `name` is not in use by another build. `disk` is a detached mount (jail/disk.h) that is mapped
-  // to `user_namespace`, whose root is `owner` here. `image` is a directory with dev, proc, run and
-  // tmp in it. Fails with machine.no_image when it is not, os.syscall. The calling thread's
+  // `name` is not in use by another build. `disk` is a detached mount (machine/disk.h) that is
+  // mapped to `user_namespace`, whose root is `owner` here. `image` is a directory with dev, proc,
+  // run and tmp in it. Fails with machine.no_image when it is not, os.syscall. The calling thread's
   // directory becomes "/", and it no longer shares that with other threads.
   Result<os::UniqueFd> Build(const std::string& name, const std::string& image, int disk,
                              int user_namespace, std::uint32_t owner) const;
@@ -33,4 +35,11 @@ class RootBuilder {
   os::UniqueFd mounts_;  // the namespace
 };
 
-}  // namespace caisson::machine::jail
+using RootFiles = std::vector<std::pair<std::string, std::string>>;  // path, content
+
+// Writes files into a root that nothing uses yet, owned by `owner`; no link of it leads out of it.
+// What cannot be written, because the disk of a fork is full or has something odd there, is left as
+// it is: that is the guest's own affair. Fails with os.syscall.
+Result<void> WriteInRoot(int root, std::uint32_t owner, const RootFiles& files);
+
+}  // namespace caisson::machine

@@ -9,8 +9,8 @@
 
 #include "os/seccomp.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 
 std::vector<os::SyscallRule> MachineSyscalls();
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/syscalls.h"
+#include "machine/syscalls.h"
 
 #include <linux/netlink.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
 
 using Rules = std::vector<os::SyscallRule>;
@@ -263,4 +263,4 @@ std::vector<os::SyscallRule> MachineSyscalls() {
   return rules;
 }
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The drivers of machines that this program has, by the names of --driver.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "machine/local.h"
+
+namespace caisson::cli {
+
+struct DriverSettings {
+  std::string state;  // directory; the jail's own, and above those of the others
+  std::string images;
+  std::string agent;
+  std::size_t prepared = 8;
+  std::size_t builders = 8;
+  std::string oci_runtime = "auto";
+};
+
+using OpenDriver =
+    std::function<Result<std::unique_ptr<machine::LocalDriver>>(machine::SharedParts)>;
+
+std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings);
+
+// The agent that is installed with this program.
+std::string AgentBesideThisProgram();
+
+}  // namespace caisson::cli

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/oci/workshop.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "errors/machine.h"
+#include "errors/oci.h"
+#include "json/writer.h"
+#include "machine/agent_socket.h"
+#include "machine/disk.h"
+#include "machine/identity.h"
+#include "machine/oci/launch.h"
+#include "machine/oci/left_groups.h"
+#include "machine/oci/machine_config.h"
+#include "os/network_namespace.h"
+#include "os/syscall_error.h"
+#include "os/user_namespace.h"
+
+namespace caisson::machine::oci {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kPatience{20'000};
+// A directory of the machine's disk beside those of its root: the guest's agent listens there.
+constexpr const char* kSocketDirectory = "agent";
+
+// What gVisor's kernel needs beside the guest's memory, and for each process of the guest. Where
+// the guest has used up all, the host's kernel ends one of its processes; gVisor's own must not be
+// the largest.
+constexpr std::uint64_t kRunscMemory = 96ull << 20;
+constexpr std::uint64_t kRunscMemoryOfProcess = 4ull << 20;
+// A process of the guest is two of the host, a thread is one; gVisor has some of its own.
+constexpr std::uint64_t kRunscPids = 256;
+constexpr std::uint64_t kRunscPidsOfProcess = 4;
+constexpr double kRunscCpus = 0.5;
+
+std::uint64_t RunscProcesses(const MachineSpec& spec) {
+  return std::min(spec.pids, std::max(kMinPids, spec.memory_bytes / kRunscMemoryOfProcess));
+}
+
+Result<void> MakeDirectory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
+  return Fail(errors::kMachineState, "mkdir " + path + ": " + os::ErrnoText(errno));
+}
+
+Result<void> RemoveAll(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return {};
+  return Fail(errors::kMachineState, "remove " + path + ": " + error.message());
+}
+
+Result<void> WriteConfig(const std::string& path, const json::Value& config) {
+  CAISSON_ASSIGN(const std::string text, json::Write(config));
+  const os::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (file.valid() &&
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+    return {};
+  }
+  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
+  return Fail(errors::kMachineState, "write " + path + ": " + os::ErrnoText(errno));
+}
+
+json::Value More(const Runtime& runtime) {
+  json::Array parents;
+  for (std::string& path : OwnGroups(os::ReadSmallFile("/proc/self/cgroup").value_or(""))) {
+    parents.emplace_back(std::move(path));
+  }
+  return json::Object{{"runtime", NameOf(runtime.kind)}, {"groups", std::move(parents)}};
+}
+
+// Of what a runtime makes by itself; ours must be gone. An earlier helper may have had other groups
+// than this one has.
+Result<void> RemoveGroupsOfRuntime(const std::string& slot, const json::Value& more) {
+  std::vector<std::string> parents = OwnGroups(os::ReadSmallFile("/proc/self/cgroup").value_or(""));
+  const json::Value* listed = more.is_object() ? more.Find("groups") : nullptr;
+  if (listed != nullptr && listed->is_array()) {
+    for (const json::Value& path : listed->as_array()) {
+      if (path.is_string()) parents.push_back(path.as_string());
+    }
+  }
+  CAISSON_ASSIGN(const std::string mountinfo, os::ReadSmallFile("/proc/self/mountinfo"));
+  return RemoveLeftGroups(slot, parents, mountinfo);
+}
+
+// On a mount of its own that cannot be written.
+Result<os::UniqueFd> OpenAgent(const std::string& path) {
+  os::UniqueFd agent(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  if (agent.valid() &&
+      ::mount_setattr(agent.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) {
+    return agent;
+  }
+  return Fail(errors::kMachineUnavailable,
+              "the agent " + path + " cannot be had: " + os::ErrnoText(errno));
+}
+
+// The network is the host's own, so that a machine's capabilities do not reach into it; what they
+// would give is given to everybody inside.
+Result<void> OpenPrivilegedPorts(const std::string& network) {
+  CAISSON_ASSIGN(const os::UniqueFd space, os::OpenFile(network, O_RDONLY));
+  return os::InNetworkNamespace(space.get(), []() -> Result<void> {
+    CAISSON_TRY(os::WriteSmallFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
+    return os::WriteSmallFile("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+  });
+}
+
+// The directory for the agent's socket; the guest's root owns it.
+Result<void> MakeSocketDirectory(int disk) {
+  if (::mkdirat(disk, kSocketDirectory, 0700) == 0 || errno == EEXIST) return {};
+  return os::SyscallError("make the directory of the agent's socket");
+}
+
+// The helper's own names of descriptors are nobody else's.
+std::string ForOthers(const std::string& path) {
+  constexpr std::string_view kSelf = "/proc/self/";
+  if (!path.starts_with(kSelf)) return path;
+  return "/proc/" + std::to_string(::getpid()) + "/" + path.substr(kSelf.size());
+}
+
+std::vector<std::string> CommandLine(const Runtime& runtime, const Slot& slot, bool network,
+                                     std::size_t passed) {
+  if (runtime.kind == RuntimeKind::kRunsc) {
+    return {runtime.program, "--root=" + slot.runtime(),
+            network ? "--network=sandbox" : "--network=none", "--ignore-cgroups",
+            // What is written goes to the machine's disk, not to memory.
+            "--overlay2=none", "--host-uds=create", "--oci-seccomp", "--net-raw=false", "run",
+            "--detach", "--bundle=" + slot.bundle(), "--pid-file=" + slot.bundle() + "/pid",
+            slot.record.slot};
+  }
+  return {runtime.program,
+          "--root",
+          slot.runtime(),
+          "run",
+          "--detach",
+          "--bundle",
+          slot.bundle(),
+          "--pid-file",
+          slot.bundle() + "/pid",
+          "--preserve-fds",
+          std::to_string(passed),
+          slot.record.slot};
+}
+
+}  // namespace
+
+RuntimeKind Slot::kind() const {
+  const json::Value* name = record.more.is_object() ? record.more.Find("runtime") : nullptr;
+  const auto kind =
+      name != nullptr && name->is_string() ? FindRuntimeKind(name->as_string()) : std::nullopt;
+  return kind.value_or(RuntimeKind::kRunc);
+}
+
+bool Slot::Lives() {
+  if (!agent.valid()) return false;
+  if (!HasEnded(agent.get())) return true;
+  siginfo_t info{};
+  ::waitid(P_PIDFD, static_cast<id_t>(agent.get()), &info, WEXITED | WNOHANG);
+  agent.Reset();
+  return false;
+}
+
+Result<std::unique_ptr<Workshop>> Workshop::Open(const WorkshopOptions& options, Runtime runtime,
+                                                 SharedParts parts) {
+  CAISSON_ASSIGN(images::Store store, images::Store::Open(options.images));
+  CAISSON_ASSIGN(StateDirectory state, StateDirectory::Open(options.state));
+  std::unique_ptr<Workshop> workshop(
+      new Workshop(std::move(parts), std::move(store), std::move(state), std::move(runtime)));
+  std::error_code error;
+  workshop->agent_ = fs::canonical(options.agent, error);
+  if (error) {
+    return Fail(errors::kMachineUnavailable,
+                "the agent " + options.agent + " cannot be found: " + error.message());
+  }
+  CAISSON_ASSIGN(workshop->place_, FindPlace({workshop->agent_, workshop->state_.path(),
+                                              workshop->runtime_.program}));
+  CAISSON_ASSIGN(workshop->roots_, RootBuilder::Make(workshop->state_.scratch()));
+  CAISSON_TRY(Groups::Plan("probe"));  // says now what every machine would fail of
+  return workshop;
+}
+
+Result<void> Workshop::Write(const Slot& slot, bool durable) const {
+  return WriteRecord(slot.directory, slot.record, durable);
+}
+
+// --- making ---
+
+Result<void> Workshop::MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const {
+  const std::uint64_t bytes = slot.record.spec.disk_bytes;
+  if (source.empty()) return MakeDisk(state_.templates(), bytes, slot.disk());
+  CAISSON_TRY(CopyDisk(source, slot.disk()));
+  if (!grow) return {};
+  CAISSON_TRY(GrowDisk(slot.disk(), bytes));
+  return AwaitReleased(slot.disk(), kPatience);
+}
+
+Result<std::unique_ptr<Slot>> Workshop::Make(uid_t owner, const MachineSpec& spec,
+                                             const std::string& source, bool grow) {
+  auto slot = std::make_unique<Slot>();
+  auto held = store_.Hold(spec.image);
+  if (!held) return Fail(errors::kMachineNoImage, held.error().message);
+  slot->image = *std::move(held);
+  Record& record = slot->record;
+  CAISSON_ASSIGN(record.index, parts_.ids->Take());
+  record.slot = state_.NewSlot(record.index);
+  record.owner = owner;
+  record.spec = spec;
+  record.spec.image = slot->image->image.id;
+  slot->directory = state_.machines() + "/" + record.slot;
+  const auto make = [&]() -> Result<void> {
+    CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
+    CAISSON_TRY(state_.MakeMachine(record.slot));
+    CAISSON_TRY(Write(*slot, false));
+    return MakeDiskOf(*slot, source, grow);
+  };
+  if (auto made = make(); !made) {
+    (void)Remove(*slot);  // what stays is removed with the next start
+    return Fail(std::move(made).error());
+  }
+  return slot;
+}
+
+Result<void> Workshop::Limit(Slot& slot) const {
+  const MachineSpec& spec = slot.record.spec;
+  GroupLimits limits{.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids};
+  if (IsRunsc()) {
+    limits.cpus += kRunscCpus;
+    limits.memory_bytes += kRunscMemory;
+    limits.pids = kRunscPids + RunscProcesses(spec) * kRunscPidsOfProcess;
+  }
+  return slot.record.groups.Limit(limits);
+}
+
+Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& network) {
+  const Record& record = slot.record;
+  const std::uint32_t first_id = IdRanges::FirstIdOf(record.index);
+  CAISSON_ASSIGN(const os::UniqueFd ids, os::MakeIdMap(first_id, kIdsPerMachine));
+  CAISSON_ASSIGN(const os::UniqueFd disk, MountDisk(slot.disk(), ids.get()));
+  CAISSON_TRY(MakeDirectory(slot.bundle()));
+  CAISSON_TRY(MakeDirectory(slot.runtime()));
+  CAISSON_ASSIGN(const os::UniqueFd agent, OpenAgent(agent_));
+  os::UniqueFd second;  // for the socket of the agent
+  if (IsRunsc()) {
+    CAISSON_ASSIGN(const os::UniqueFd plain, MountDisk(slot.disk()));
+    CAISSON_TRY(MakeSocketDirectory(plain.get()));
+    CAISSON_ASSIGN(second, MountDisk(slot.disk(), ids.get()));
+  }
+  CAISSON_ASSIGN(const os::UniqueFd root, roots_->Build(record.slot, slot.image->image.root,
+                                                        disk.get(), ids.get(), first_id));
+  CAISSON_TRY(WriteInRoot(
+      root.get(), first_id,
+      IdentityFiles(record.spec, record.ip, parts_.networks->name_servers(), first_time)));
+  const bool enforced = parts_.networks->enforces();
+  MachineBundle bundle{.kind = runtime_.kind,
+                       .root = place_ + "/root",
+                       .agent = place_ + "/agent",
+                       .host_name = record.spec.host_name,
+                       .first_host_id = first_id,
+                       .network = enforced || !IsRunsc() ? ForOthers(network) : "",
+                       .socket_directory = place_ + "/disk/" + kSocketDirectory,
+                       .processes = RunscProcesses(record.spec)};
+  oci::Launch launch{.place = place_,
+                     .attachments = {{root.get(), bundle.root},
+                                     {.mount = agent.get(), .path = bundle.agent, .is_file = true}},
+                     .messages = slot.bundle() + "/messages"};
+  os::UniqueFd listener;
+  CAISSON_ASSIGN(const os::UniqueFd unified, record.groups.OpenUnified());
+  CAISSON_ASSIGN(const auto agent_tasks, record.groups.OpenAgentTasks());
+  CAISSON_ASSIGN(const auto command_tasks, record.groups.OpenCommandTasks());
+  launch.group = unified.get();
+  launch.tasks = agent_tasks;
+  if (IsRunsc()) {
+    launch.attachments.push_back({second.get(), place_ + "/disk"});
+    launch.further = command_tasks;
+    if (enforced) launch.network = network;
+  } else {
+    CAISSON_TRY(OpenPrivilegedPorts(network));
+    bundle.cgroup = record.slot;  // below those that it is started in
+    CAISSON_ASSIGN(listener, ListenForAgent(slot.directory));
+    launch.descriptors.push_back(listener.get());
+    for (const os::UniqueFd& task : command_tasks) launch.descriptors.push_back(task.get());
+    bundle.command_tasks = static_cast<int>(command_tasks.size());
+  }
+  launch.arguments = CommandLine(runtime_, slot, enforced, launch.descriptors.size());
+  CAISSON_TRY(WriteConfig(slot.bundle() + "/config.json", MachineConfig(bundle)));
+  return Run(launch);
+}
+
+// What the runtime has left running.
+Result<void> Workshop::HoldProcess(Slot& slot) const {
+  Record& record = slot.record;
+  CAISSON_ASSIGN(const std::string text, os::ReadSmallFile(slot.bundle() + "/pid"));
+  pid_t pid = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (parsed.ec != std::errc() || pid <= 1) {
+    return Fail(errors::kOciFailed, runtime_.program + " names no process");
+  }
+  record.agent = pid;
+  record.agent_start = StartOf(pid);
+  record.boot = state_.boot();
+  slot.agent = ProcessOf(record, state_.boot());
+  if (!slot.Lives()) return Fail(errors::kOciFailed, "the machine ended as it was started");
+  // Nothing runs outside of its limits.
+  if (IsRunsc() || record.groups.HaveAgent(pid)) return {};
+  return Fail(errors::kOciFailed, runtime_.program + " has not put the machine into its cgroups");
+}
+
+Result<void> Workshop::AwaitAgent(const Slot& slot) const {
+  if (!IsRunsc()) return {};  // it inherits a socket that listens
+  const auto deadline = Clock::now() + kPatience;
+  for (;;) {
+    auto connection = Connect(slot);
+    if (connection) return {};
+    if (HasEnded(slot.agent.get()) || Clock::now() > deadline) {
+      return Fail(errors::kMachineAgentLost,
+                  "the machine's agent does not listen: " + connection.error().message + "; " +
+                      os::ReadSmallFile(slot.bundle() + "/messages").value_or("").substr(0, 500));
+    }
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
+Result<void> Workshop::Start(Slot& slot, bool first_time) {
+  Record& record = slot.record;
+  const auto start = [&]() -> Result<void> {
+    CAISSON_ASSIGN(const NetworkPlace network, parts_.networks->Make());
+    record.network = network.index;
+    record.ip = network.address;
+    CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
+    record.more = More(runtime_);
+    CAISSON_TRY(Write(slot, false));
+    CAISSON_TRY(record.groups.Make());
+    CAISSON_TRY(Limit(slot));
+    CAISSON_TRY(parts_.networks->Apply(record.network, record.spec.network));
+    CAISSON_TRY(
+        parts_.networks->Share(record.network, record.owner, record.spec.shared_networks));
+    CAISSON_TRY(Launch(slot, first_time, network.path));
+    CAISSON_TRY(HoldProcess(slot));
+    CAISSON_TRY(AwaitAgent(slot));
+    record.phase = Phase::kRunning;
+    return Write(slot, false);
+  };
+  auto started = start();
+  if (!started) (void)Stop(slot);
+  return started;
+}
+
+// --- ending ---
+
+Result<void> Workshop::TakeBack(Slot& slot) {
+  CAISSON_TRY(slot.record.groups.Remove(kPatience));
+  CAISSON_TRY(RemoveGroupsOfRuntime(slot.record.slot, slot.record.more));
+  (void)slot.Lives();  // reaps
+  slot.agent.Reset();
+  if (slot.record.network != 0) CAISSON_TRY(parts_.networks->Remove(slot.record.network));
+  slot.record.network = 0;
+  slot.record.ip.clear();
+  slot.record.agent = 0;
+  return {};
+}
+
+Result<void> Workshop::Stop(Slot& slot) {
+  CAISSON_TRY(TakeBack(slot));
+  CAISSON_TRY(AwaitReleased(slot.disk(), kPatience));
+  CAISSON_TRY(RemoveAll(slot.runtime()));
+  return RemoveAll(slot.bundle());
+}
+
+Result<void> Workshop::Remove(Slot& slot) {
+  CAISSON_TRY(TakeBack(slot));
+  // The disk goes with its last mount, which the kernel may take away a little later.
+  CAISSON_TRY(RemoveAll(slot.directory));
+  slot.image.reset();
+  parts_.ids->Return(slot.record.index);
+  return {};
+}
+
+Result<os::UniqueFd> Workshop::Connect(const Slot& slot) const {
+  if (slot.kind() != RuntimeKind::kRunsc) return ConnectToAgent(slot.directory);
+  // The guest may put there what it likes: links are not followed, and nothing but the disk is
+  // reached.
+  CAISSON_ASSIGN(const os::UniqueFd disk, MountDisk(slot.disk()));
+  return ConnectToAgentIn(disk.get(), std::string(kSocketDirectory) + "/" + kSocketName);
+}
+
+// --- adoption ---
+
+Result<std::vector<std::unique_ptr<Slot>>> Workshop::Adopt() {
+  CAISSON_ASSIGN(const std::vector<std::string> names, state_.Slots());
+  std::vector<std::unique_ptr<Slot>> adopted;
+  for (const std::string& name : names) {
+    CAISSON_ASSIGN(std::unique_ptr<Slot> slot, AdoptOne(name));
+    if (slot != nullptr) adopted.push_back(std::move(slot));
+  }
+  DetachStrays(state_.path());
+  return adopted;
+}
+
+// Null when it was nothing that stays.
+Result<std::unique_ptr<Slot>> Workshop::AdoptOne(const std::string& name) {
+  auto slot = std::make_unique<Slot>();
+  slot->directory = state_.machines() + "/" + name;
+  auto record = ReadRecord(slot->directory, name);
+  if (!record) {
+    CAISSON_TRY(SetAside(name));
+    return nullptr;
+  }
+  slot->record = *std::move(record);
+  parts_.ids->Claim(slot->record.index);
+  if (slot->record.phase == Phase::kMaking || slot->record.phase == Phase::kRemoving) {
+    CAISSON_TRY(Remove(*slot));
+    return nullptr;
+  }
+  if (auto held = store_.Hold(slot->record.spec.image)) slot->image = *std::move(held);
+  CAISSON_TRY(AdoptRunning(*slot));
+  return slot;
+}
+
+Result<void> Workshop::AdoptRunning(Slot& slot) {
+  Record& record = slot.record;
+  ThawDisk(slot.disk());
+  slot.agent = ProcessOf(record, state_.boot());
+  if (record.phase == Phase::kPausedOnDisk || !slot.Lives()) return Stop(slot);
+  // A network that cannot be had stays closed; the machine's files are its owner's all the same.
+  if (!parts_.networks->Adopt(record.network, record.spec.network) ||
+      !parts_.networks->Share(record.network, record.owner, record.spec.shared_networks)) {
+    return Stop(slot);
+  }
+  return record.phase == Phase::kPausedInMemory ? record.groups.Freeze() : record.groups.Thaw();
+}
+
+// A record that cannot be read, as after a power failure: nothing runs of it afterwards, and its
+// disk is kept for the operator.
+Result<void> Workshop::SetAside(const std::string& name) {
+  CAISSON_ASSIGN(Groups groups, Groups::Plan(name));
+  CAISSON_TRY(groups.Remove(kPatience));
+  CAISSON_TRY(RemoveGroupsOfRuntime(name, {}));
+  return state_.SetAside(name, "disk.img");
+}
+
+}  // namespace caisson::machine::oci

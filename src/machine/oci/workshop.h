@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that one machine of runc or runsc has of the host: directory, disk, cgroups, network,
+// processes. Made and removed here, in an order in which the record always knows more than there
+// is. Needs root. A Slot is not synchronised; a Workshop is thread-safe.
+//
+//   <directory>/disk.img      see machine/disk.h
+//   <directory>/record.json
+//   <directory>/agent.sock    runc: where the agent takes connections
+//   <directory>/bundle/       config.json, pid, messages
+//   <directory>/runtime/      the runtime's own state
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "images/store.h"
+#include "machine/local.h"
+#include "machine/oci/runtime.h"
+#include "machine/record.h"
+#include "machine/root.h"
+#include "machine/state.h"
+#include "os/fd.h"
+
+namespace caisson::machine::oci {
+
+struct Slot {
+  std::string directory;
+  Record record;
+  std::optional<images::HeldImage> image;
+  os::UniqueFd agent;  // pidfd, while it runs: runc: of the agent; runsc: of gVisor's kernel
+
+  std::string disk() const { return directory + "/disk.img"; }
+  std::string bundle() const { return directory + "/bundle"; }
+  std::string runtime() const { return directory + "/runtime"; }
+  // Of what runs, or ran last: another helper may have been told to use another one.
+  RuntimeKind kind() const;
+  // Whether the machine's process is there. Reaps it when it has ended as our child.
+  bool Lives();
+};
+
+struct WorkshopOptions {
+  std::string state;   // directory; absolute, ours alone
+  std::string images;  // the store's
+  std::string agent;   // program
+};
+
+class Workshop {
+ public:
+  static Result<std::unique_ptr<Workshop>> Open(const WorkshopOptions& options, Runtime runtime,
+                                                SharedParts parts);
+
+  // A slot with a disk: an empty one, or a copy of `source` that is grown to that size. Nothing
+  // runs of it. On failure nothing is left.
+  Result<std::unique_ptr<Slot>> Make(uid_t owner, const MachineSpec& spec,
+                                     const std::string& source = {}, bool grow = false);
+  // Starts the machine of a slot that has a disk and nothing else. The record says "running" when
+  // this returns, and the agent takes connections. On failure it is as it was.
+  Result<void> Start(Slot& slot, bool first_time);
+  // Ends what runs and takes back cgroups and network; the disk stays, and nothing uses it.
+  Result<void> Stop(Slot& slot);
+  // Removes everything. Can be called again after a failure.
+  Result<void> Remove(Slot& slot);
+
+  // What is there of earlier runs: machines as their records have them, with their processes held.
+  // What was being made or removed is removed. Call it first.
+  Result<std::vector<std::unique_ptr<Slot>>> Adopt();
+
+  Result<void> Write(const Slot& slot, bool durable) const;
+  Result<os::UniqueFd> Connect(const Slot& slot) const;
+  Networks& networks() { return *parts_.networks; }
+  const images::Store& store() const { return store_; }
+  const StateDirectory& state() const { return state_; }
+  const Runtime& runtime() const { return runtime_; }
+
+ private:
+  Workshop(SharedParts parts, images::Store store, StateDirectory state, Runtime runtime)
+      : parts_(std::move(parts)),
+        store_(std::move(store)),
+        state_(std::move(state)),
+        runtime_(std::move(runtime)) {}
+  bool IsRunsc() const { return runtime_.kind == RuntimeKind::kRunsc; }
+  Result<void> MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const;
+  Result<void> Limit(Slot& slot) const;
+  Result<void> Launch(Slot& slot, bool first_time, const std::string& network);
+  Result<void> HoldProcess(Slot& slot) const;
+  Result<void> AwaitAgent(const Slot& slot) const;
+  // Processes, cgroups, network.
+  Result<void> TakeBack(Slot& slot);
+  Result<std::unique_ptr<Slot>> AdoptOne(const std::string& name);
+  Result<void> AdoptRunning(Slot& slot);
+  Result<void> SetAside(const std::string& name);
+
+  const SharedParts parts_;
+  images::Store store_;
+  StateDirectory state_;
+  Runtime runtime_;
+  std::string agent_;
+  std::string place_;  // see Launch
+  std::optional<RootBuilder> roots_;
+};
+
+}  // namespace caisson::machine::oci
