@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "base/digest/sha256.h"
 #include "isolate/cpython/pins.h"
 #include "isolate/cpython/stored_zip.h"
-#include "wasm/sha256.h"
 
 namespace caisson::isolate::cpython {
 namespace {
@@ -71,9 +71,9 @@ std::string LayoutDigest() {
   std::string all = fmt::format("layout {}\nstdlib {}\nsite {}\nstack {}\n", kLayoutVersion,
                                 pins::kStdlibSha256, pins::kSiteSha256, kGuestStackBytes);
   for (const GuestSource& source : GuestSources()) {
-    all += fmt::format("{} {}\n", source.name, wasm::Sha256Hex(source.text));
+    all += fmt::format("{} {}\n", source.name, digest::Sha256Hex(source.text));
   }
-  return wasm::Sha256Hex(all);
+  return digest::Sha256Hex(all);
 }
 
 }  // namespace caisson::isolate::cpython

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest/sha256.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "wasm/owned_file.h"
-#include "wasm/sha256.h"
 
 namespace caisson::isolate::cpython {
 namespace {
@@ -48,7 +48,7 @@ Result<std::string> EncodeEntry(const Snapshot& snapshot, std::string_view image
   head.Set("about", snapshot.about);
   head.Set("made", snapshot.made);
   CAISSON_ASSIGN(const std::string text, json::Write(json::Value(std::move(head))));
-  return fmt::format("{}{}{}", kMagic, wasm::Sha256Hex(text), text);
+  return fmt::format("{}{}{}", kMagic, digest::Sha256Hex(text), text);
 }
 
 bool IsDigest(std::string_view text) {
@@ -99,7 +99,7 @@ std::optional<Entry> ReadEntry(const std::string& path) {
   if (!text || text->size() < kMagic.size() + kHexDigest) return std::nullopt;
   const std::string_view body = std::string_view(*text).substr(kMagic.size());
   const std::string_view head = body.substr(kHexDigest);
-  if (wasm::Sha256Hex(head) != body.substr(0, kHexDigest)) return std::nullopt;
+  if (digest::Sha256Hex(head) != body.substr(0, kHexDigest)) return std::nullopt;
   return DecodeHead(head);
 }
 
@@ -140,7 +140,7 @@ Result<std::optional<Snapshot>> SnapshotStore::Load(std::string_view key,
 }
 
 Result<void> SnapshotStore::Save(std::string_view key, const Snapshot& snapshot) const {
-  const std::string digest = wasm::Sha256Hex(snapshot.image->bytes());
+  const std::string digest = digest::Sha256Hex(snapshot.image->bytes());
   CAISSON_TRY(wasm::WriteOwnedSparse(directory_, ImagePath(digest), snapshot.image->bytes()));
   CAISSON_ASSIGN(const std::string entry, EncodeEntry(snapshot, digest));
   const std::string path = PathFor(key);

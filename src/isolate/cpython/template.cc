@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/digest/sha256.h"
 #include "errors/isolate.h"
 #include "isolate/cpython/options.h"
 #include "isolate/cpython/pins.h"
 #include "isolate/large_stack.h"
 #include "wasm/detach.h"
 #include "wasm/memory_slots.h"
-#include "wasm/sha256.h"
 
 namespace caisson::isolate::cpython {
 namespace {
@@ -125,9 +125,9 @@ Result<Snapshot> MakeTemplate(const TemplateInputs& inputs, const std::string& s
 }
 
 std::string SnapshotKey(const std::string& set, const std::string& tenant) {
-  return wasm::Sha256Hex(fmt::format("cpython {} detach {} {}\nset {}\ntenant {}\n{}",
-                                     pins::kSha256, wasm::kDetachVersion, LayoutDigest(), set,
-                                     wasm::Sha256Hex(tenant), kEntry));
+  return digest::Sha256Hex(fmt::format("cpython {} detach {} {}\nset {}\ntenant {}\n{}",
+                                       pins::kSha256, wasm::kDetachVersion, LayoutDigest(), set,
+                                       digest::Sha256Hex(tenant), kEntry));
 }
 
 std::string CodeIdentity() {
