@@ -58,6 +58,10 @@ Example:
   sudo caisson machined --state /var/lib/caisson/machines --socket /run/caisson/machined.sock \
                         --user 990)";
 
+constexpr char kEgressFooter[] = R"(Examples:
+  caisson egress explain 'pypi.org,*.pythonhosted.org' files.pythonhosted.org:443
+  caisson egress explain 203.0.113.0/24:443 example.com)";
+
 constexpr char kRuntimesFooter[] = R"(Examples:
   caisson runtimes install cpython
   caisson runtimes list)";
@@ -170,6 +174,7 @@ class CommandLine {
     AddDescribe();
     AddDoctor();
     AddMachined();
+    AddEgress();
     AddRuntimes();
     AddImages();
     AddBlock();
@@ -485,6 +490,25 @@ class CommandLine {
     command->final_callback([this] { chosen_ = &machined_; });
   }
 
+  void AddEgress() {
+    CLI::App* command =
+        Subcommand("egress", "Say what a network policy does with a destination", kEgressFooter);
+    command->require_subcommand(1);
+    CLI::App* explain = command->add_subcommand(
+        "explain",
+        "Which rule decides, how it is enforced and what the guest sees; nothing is looked up");
+    explain->set_help_flag("-h,--help", "Print this help and exit");
+    explain->add_option("RULES", egress_.rules, "The rules, with commas between them")
+        ->required()
+        ->type_name("");
+    explain
+        ->add_option("HOST", egress_.destination,
+                     "A name or an IPv4 address, with :PORT or without")
+        ->required()
+        ->type_name("");
+    explain->final_callback([this] { chosen_ = &egress_; });
+  }
+
   void AddRuntimes() {
     CLI::App* command =
         Subcommand("runtimes", "Install and list the runtimes of logic blocks", kRuntimesFooter);
@@ -629,10 +653,12 @@ class CommandLine {
   BlockArguments block_;
   ServiceArguments service_;
   MachinedArguments machined_;
+  EgressArguments egress_;
   CompletionsArguments completions_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
                DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
-               BlockArguments*, ServiceArguments*, MachinedArguments*, CompletionsArguments*>
+               BlockArguments*, ServiceArguments*, MachinedArguments*, EgressArguments*,
+               CompletionsArguments*>
       chosen_;
 };
 

@@ -121,6 +121,12 @@ struct MachinedArguments {
   bool without_network = false;
 };
 
+// caisson egress explain
+struct EgressArguments {
+  std::string rules;  // separated by commas
+  std::string destination;
+};
+
 struct CompletionsArguments {
   std::string shell;  // bash, zsh or fish
 };
@@ -130,10 +136,11 @@ struct PrintArguments {
   std::string text;
 };
 
-using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments,
-                               SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
-                               RuntimesArguments, ImagesArguments, BlockArguments,
-                               MachinedArguments, ServiceArguments, CompletionsArguments>;
+using Arguments =
+    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
+                 GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
+                 ImagesArguments, BlockArguments, MachinedArguments, EgressArguments,
+                 ServiceArguments, CompletionsArguments>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

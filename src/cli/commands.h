@@ -19,6 +19,7 @@ ExitCode Doctor(const DoctorArguments& arguments, Console& console);
 ExitCode Runtimes(const RuntimesArguments& arguments, Console& console);
 ExitCode Images(const ImagesArguments& arguments, Console& console);
 ExitCode Machined(const MachinedArguments& arguments, Console& console);
+ExitCode ExplainEgress(const EgressArguments& arguments, Console& console);
 ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console);
 
 // Writes `value` as indented JSON with a line end, piece by piece; complains when that fails.

@@ -72,8 +72,7 @@ TEST(HttpRequests, see_a_request_that_hides_behind_another) {
         std::string("Transfer-Encoding: chunked, identity\r\n"),
         std::string("Transfer-Encoding: xchunked\r\n"),
         std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n")}) {
-    EXPECT_EQ(Hosts("POST / HTTP/1.1\r\nHost: a.test\r\n" + fields + "\r\n" + hidden),
-              kAmbiguous)
+    EXPECT_EQ(Hosts("POST / HTTP/1.1\r\nHost: a.test\r\n" + fields + "\r\n" + hidden), kAmbiguous)
         << fields;
   }
   EXPECT_EQ(Hosts("POST / HTTP/1.0\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden),
