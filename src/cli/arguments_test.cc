@@ -87,6 +87,10 @@ TEST(Arguments, OthersParse) {
   EXPECT_EQ(Expect<SchemaArguments>({"schema", "w.py"}).source.file, "w.py");
   EXPECT_TRUE(Expect<DoctorArguments>({"doctor", "--json"}).json);
   EXPECT_EQ(Expect<CompletionsArguments>({"completions", "zsh"}).shell, "zsh");
+  const auto explain =
+      Expect<EgressArguments>({"egress", "explain", "a.test,b.test", "b.test:443"});
+  EXPECT_EQ(explain.rules, "a.test,b.test");
+  EXPECT_EQ(explain.destination, "b.test:443");
 }
 
 TEST(Arguments, HelpHasExamplesAndVersionANumber) {
@@ -111,7 +115,9 @@ TEST(Arguments, WrongOnesAreUsageErrors) {
                                                        {"run", "a.py", "--unknown"},
                                                        {"run", "a.py", "--credential", "x"},
                                                        {"compile", "a.py", "--format", "yaml"},
-                                                       {"completions", "tcsh"}};
+                                                       {"completions", "tcsh"},
+                                                       {"egress"},
+                                                       {"egress", "explain", "a.test"}};
   for (const auto& words : cases) {
     auto arguments = Parse(words);
     ASSERT_FALSE(arguments);

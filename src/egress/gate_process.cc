@@ -39,6 +39,7 @@ constexpr std::size_t kChannelBytes = 1u << 20;
 constexpr std::size_t kMaxEvents = 8192;  // not yet handled
 constexpr int kBacklog = 1024;
 constexpr std::uint64_t kMaxThreads = 4;
+constexpr Milliseconds kPatienceForPorts{2000};
 constexpr Milliseconds kFirstPause{50};
 constexpr Milliseconds kLongestPause{5000};
 constexpr std::chrono::seconds kStableAfter{30};
@@ -121,6 +122,7 @@ class Process final : public GateProcess {
 
   void Keep();  // the thread that the gate is a child of
   Result<void> Prepare();
+  Result<void> BindAll();
   Result<Running> StartGate();
   Result<GateReady> AwaitReady(Running& running);
   Result<void> Serve(Running& running);
@@ -192,6 +194,15 @@ Result<void> Process::Prepare() {
   if (::setns(options_.namespace_fd, CLONE_NEWNET) != 0) {
     return os::SyscallError("enter the gateway's namespace");
   }
+  // The gate of a helper that was killed just now ends within moments, and lets go of them.
+  const Clock::time_point deadline = Clock::now() + kPatienceForPorts;
+  for (;;) {
+    auto bound = BindAll();
+    if (bound || Clock::now() > deadline || !Pause(kFirstPause)) return bound;
+  }
+}
+
+Result<void> Process::BindAll() {
   CAISSON_ASSIGN(sockets_[0], Bind(SOCK_DGRAM, options_.names_port));
   CAISSON_ASSIGN(sockets_[1], Bind(SOCK_STREAM, options_.names_port));
   CAISSON_ASSIGN(sockets_[2], Bind(SOCK_STREAM, options_.proxy_port));
