@@ -41,6 +41,7 @@ BENCHES: dict[str, list[str]] = {
     "oci": ["{build}/src/isolate/oci/oci_bench"],
     "network": ["{build}/src/egress/network_bench"],
     "gate": ["{build}/src/egress/gate/gate_bench"],
+    "names": ["{build}/src/egress/gate/names_bench"],
     "jail": ["{build}/src/machine/jail/jail_bench"],
     "http": ["{build}/src/http/http_bench"],
     "agent": ["{build}/src/agent/agent_bench"],

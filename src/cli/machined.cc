@@ -21,13 +21,19 @@
 namespace caisson::cli {
 namespace {
 
-Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& arguments) {
+Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& arguments,
+                                                      Console& console) {
   if (::geteuid() != 0) {
     return Fail(errors::kMachineUnavailable, "machines are made by root; run this with sudo");
   }
   std::shared_ptr<machine::Networks> networks = machine::NoNetworks();
   if (!arguments.without_network) {
-    CAISSON_ASSIGN(networks, machine::GatewayNetworks({.directory = arguments.network}));
+    egress::GatewayOptions gateway{.directory = arguments.network};
+    gateway.start_gate = egress::GateProcess::Start;
+    CAISSON_ASSIGN(networks, machine::GatewayNetworks(gateway));
+    if (const std::string why = networks->WhyNoNames(); !why.empty()) {
+      console.Info("machined refuses rules by host name: " + why);
+    }
   }
   const machine::SharedParts parts{.networks = networks,
                                    .ids = std::make_shared<machine::IdRanges>()};
@@ -56,7 +62,7 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
 
 ExitCode Machined(const MachinedArguments& arguments, Console& console) {
   const Interrupt interrupt(console);
-  auto helper = Open(arguments);
+  auto helper = Open(arguments, console);
   if (!helper) return console.Complain(helper.error());
   console.Info(fmt::format("machined listens on {} for user {}", arguments.socket, arguments.user));
   if (auto served = (*helper)->Run(interrupt.token()); !served) {

@@ -164,6 +164,7 @@ class Gateway {
   Result<void> ApplyLocked(const MachineRules& rules, Rules which);
   Result<Member> Recall(const MachineRules& rules, Rules which);
   Result<void> StartGate();
+  void WatchGate(const std::stop_token& stop);
   void TellGate(std::uint32_t index);
   void TellGateLocked(std::uint32_t index);
   bool Pin(const GatePin& pin);
@@ -204,9 +205,10 @@ class Gateway {
   std::optional<Status> gate_failure_;
   std::mutex gate_mutex_;  // held while the gate is told of rules; before mutex_
   std::map<std::uint32_t, std::uint64_t> told_;  // generations that the gate knows; by gate_mutex_
-  // These two end first: their threads use all above.
+  // These end first: their threads use all above.
   std::unique_ptr<GateProcess> gate_;
   std::jthread listener_;
+  std::jthread watcher_;
 };
 
 }  // namespace caisson::egress

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <utility>
 
 #include "egress/network.h"
@@ -13,6 +14,12 @@
 namespace caisson::egress {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kWatch{1};
+
+}  // namespace
 
 class Gateway::Events final : public GateEvents {
  public:
@@ -40,10 +47,28 @@ Result<void> Gateway::StartGate() {
   auto started = options_.start_gate(options, *events_);
   if (started) {
     gate_ = *std::move(started);
+    watcher_ = std::jthread([this](const std::stop_token& stop) { WatchGate(stop); });
   } else {
     gate_failure_ = std::move(started).error();
   }
   return {};
+}
+
+// A gate that lives and says nothing would let guests hang: whoever does not answer this is ended
+// by GateProcess and started anew. The address is the network's own, which is no machine's.
+void Gateway::WatchGate(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  for (std::uint64_t generation = 1; !stop.stop_requested();) {
+    wake.wait_for(lock, stop, kWatch, [] { return false; });
+    if (stop.stop_requested()) return;
+    {
+      const std::lock_guard order(gate_mutex_);
+      if (told_.empty()) continue;
+    }
+    (void)gate_->SetMachine(options_.pool.first, generation++, {});
+  }
 }
 
 // First the filter: from then on no packet passes by the old rules, whatever the gate does. The

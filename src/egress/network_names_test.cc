@@ -39,6 +39,7 @@ class PlayedGate final : public GateProcess {
   ~PlayedGate() override { told_.machines.clear(); }
   Result<void> SetMachine(std::uint32_t address, std::uint64_t generation,
                           std::span<const NameRule> rules) override {
+    if (address == Number("10.231.0.0")) return {};  // only whether it answers
     GateMachine& machine = told_.machines[address];
     EXPECT_GT(generation, machine.generation);
     machine = {address, generation, {rules.begin(), rules.end()}};
@@ -49,6 +50,7 @@ class PlayedGate final : public GateProcess {
     return {};
   }
   std::vector<GateWall> walls() const override { return {}; }
+  int pid() const override { return 0; }
 
  private:
   Told& told_;

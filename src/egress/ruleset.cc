@@ -86,7 +86,7 @@ table inet caisson {{
     goto reject_it
   }}
   chain tell {{
-    add @told {{ ip saddr limit rate 20/second burst 50 packets }} log group {log} snaplen 96
+    add @told {{ ip saddr limit rate 5/second burst 30 packets }} log group {log} snaplen 96
   }}
   chain reject_it {{
     meta l4proto tcp reject with tcp reset

@@ -194,25 +194,58 @@ class ServerProgram {
 };
 
 inline bool HasNameTools() {
-  return !os::FindProgram("curl").empty() && !os::FindProgram("openssl").empty();
+  return !os::FindProgram("curl").empty() && !os::FindProgram("openssl").empty() &&
+         !os::FindProgram("python3").empty();
 }
+
+// Shakes hands in the thread of the connection: a client that is slow holds up nobody.
+inline constexpr const char* kTlsServer = R"(
+import http.server, ssl
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('c.pem', 'k.pem')
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Length', '2')
+        self.end_headers()
+        self.wfile.write(b'ok')
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    def finish_request(self, request, address):
+        try:
+            super().finish_request(context.wrap_socket(request, server_side=True), address)
+        except OSError:
+            pass
+Server(('0.0.0.0', 443), Handler).serve_forever()
+)";
 
 // In a world with World::Servers::kNames.
 class NamedServers {
  public:
-  explicit NamedServers(World& world) : directory_(world.directory() + "/www") {
+  // `name_server`: of whoever reads /etc/resolv.conf of this world: guests that share its files, or
+  // a helper.
+  explicit NamedServers(World& world, const std::string& name_server = "10.231.0.1")
+      : directory_(world.directory() + "/www") {
     std::filesystem::create_directories(directory_);
     Shell("cd " + directory_ +
           " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "
           "k.pem -out c.pem -days 2 -subj /CN=good.test 2>/dev/null");
     // /etc/resolv.conf of this world alone.
-    std::ofstream(directory_ + "/resolv.conf") << "nameserver 10.231.0.1\noptions attempts:1\n";
+    std::ofstream(directory_ + "/resolv.conf")
+        << "nameserver " << name_server << "\noptions attempts:1\n";
     Shell("mount --bind " + directory_ + "/resolv.conf /etc/resolv.conf");
+    std::ofstream(directory_ + "/tls.py") << kTlsServer;
     world.InInternet([&] {
       resolver_ = std::make_unique<TableResolver>();
       tls_ = std::make_unique<ServerProgram>("cd " + directory_ +
-                                             " && exec openssl s_server -quiet -accept 443 -cert "
-                                             "c.pem -key k.pem -www >/dev/null 2>&1");
+                                             " && exec python3 tls.py >/dev/null 2>&1");
+      std::string how;
+      for (int i = 0; i < 500 && how != "open"; ++i) {
+        (void)Connected(SOCK_STREAM, "203.0.113.10", 443, how);
+        if (how != "open") ::usleep(20'000);
+      }
+      EXPECT_EQ(how, "open");
       return true;
     });
     for (const auto& [name, entry] : std::map<std::string, TableResolver::Entry>{

@@ -92,6 +92,10 @@ class OfGateway final : public Networks {
 
   bool enforces() const override { return true; }
   bool enforces_names() const override { return gateway_->enforces_names(); }
+  std::string WhyNoNames() const override {
+    const auto& failure = gateway_->gate_failure();
+    return failure ? failure->message : "";
+  }
   Result<NetworkPlace> Make() override {
     CAISSON_ASSIGN(egress::Network network, gateway_->Make(egress::Policy::DenyAll()));
     return NetworkPlace{.index = network.index,

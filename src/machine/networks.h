@@ -36,6 +36,8 @@ class Networks {
   virtual ~Networks() = default;
   virtual bool enforces() const = 0;
   virtual bool enforces_names() const = 0;
+  // For the operator, where they are not: empty when nobody wanted them to be.
+  virtual std::string WhyNoNames() const { return ""; }
   virtual Result<NetworkPlace> Make() = 0;  // nothing is open
   virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;

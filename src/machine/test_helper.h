@@ -62,6 +62,7 @@ class HelperProcess {
     std::string driver;  // its name
     OpenDriver open;
     bool network = false;  // then this process must be in a network namespace of its own
+    bool names = false;    // with a gate, which this program must be, too (egress/gate/program.h)
   };
   explicit HelperProcess(Options options) : options_(std::move(options)) {
     char name[] = "/tmp/caisson-machines-XXXXXX";
@@ -141,7 +142,9 @@ class HelperProcess {
   Result<std::unique_ptr<helper::Server>> MakeServer() const {
     SharedParts parts{.networks = NoNetworks(), .ids = std::make_shared<IdRanges>()};
     if (options_.network) {
-      CAISSON_ASSIGN(parts.networks, GatewayNetworks({.directory = directory_ + "/network"}));
+      egress::GatewayOptions gateway{.directory = directory_ + "/network"};
+      if (options_.names) gateway.start_gate = egress::GateProcess::Start;
+      CAISSON_ASSIGN(parts.networks, GatewayNetworks(gateway));
     }
     CAISSON_ASSIGN(auto driver, options_.open(state(), parts));
     MachinesByDriver machines;
