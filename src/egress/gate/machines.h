@@ -30,7 +30,7 @@ class Budget {
   double per_second_;
   double most_;
   double left_;
-  Clock::time_point at_{};
+  Clock::time_point at_;  // of the last question; none yet
 };
 
 struct Pin {

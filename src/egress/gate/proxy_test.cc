@@ -84,7 +84,7 @@ class ProxyTest : public ::testing::Test {
       : names_([this](const std::string& question, bool) {
           const auto query = DecodeQuery(question)->query;
           return std::vector{
-              EncodeAnswer(query, Rcode::kNoError, {addresses_[query.name]}, 60, 512)};
+              EncodeAnswer(query, Rcode::kNoError, {addresses_.at(query.name)}, 60, 512)};
         }) {}
   void Start(std::function<void(int fd)> serve = Echo, ProxyOptions options = {}) {
     destination_.emplace(std::move(serve));
@@ -111,7 +111,7 @@ class ProxyTest : public ::testing::Test {
     return got == bytes ? "echoed" : got;
   }
 
-  std::map<std::string, std::uint32_t> addresses_ = {
+  const std::map<std::string, std::uint32_t> addresses_ = {
       {"good.test", kGood}, {"also.test", kGood}, {"tls.test", kGood}, {"other.test", kOther}};
   FakeServer names_;
   std::optional<Destination> destination_;
@@ -344,7 +344,7 @@ TEST_F(ProxyTest, resets_when_the_destination_does_not_take_it) {
 TEST_F(ProxyTest, drops_what_new_rules_do_not_allow) {
   Start();
   const auto open = [&](const std::string& name, const std::string& bytes, std::uint16_t port) {
-    os::UniqueFd fd = gate_->Connect({addresses_[name], port});
+    os::UniqueFd fd = gate_->Connect({addresses_.at(name), port});
     SendAll(fd.get(), bytes);
     EXPECT_EQ(Received(fd.get(), bytes.size()), bytes);
     return fd;

@@ -191,17 +191,17 @@ void Resolver::Resolve(const LookupKey& key, const Resolved& resolved) {
     case Resolved::What::kAddresses:
       break;
   }
-  std::vector<std::uint32_t> open = OpenOnly(resolved.addresses);
+  const std::vector<std::uint32_t> open = OpenOnly(resolved.addresses);
   if (open.empty()) {
     deny(GateDenialKind::kRebinding);
     return AnswerAll(key, Rcode::kNoName, nullptr);
   }
   const std::uint32_t seconds = std::clamp(resolved.ttl_seconds, kMinPinSeconds, kMaxPinSeconds);
-  PinThese(*machine, key, seconds, std::move(open));
+  PinThese(*machine, key, seconds, open);
 }
 
 void Resolver::PinThese(Machine& machine, const LookupKey& key, std::uint32_t seconds,
-                        std::vector<std::uint32_t> addresses) {
+                        const std::vector<std::uint32_t>& addresses) {
   const std::uint64_t generation = machine.generation;
   // Counted from before the packet filter counts, so that ours ends first.
   const Pin pin{addresses, loop_.now() + std::chrono::seconds(seconds), generation};
@@ -343,15 +343,15 @@ void Resolver::Rest(const std::shared_ptr<Connection>& connection) {
 
 void Resolver::Close(const std::shared_ptr<Connection>& connection) {
   if (!connection->fd.valid()) return;
-  const std::shared_ptr<Connection> held = connection;  // the argument may be what is erased
-  if (held->timer) loop_.Cancel(*held->timer);
-  if (Machine* machine = machines_.Find(held->machine);
+  // The argument may be what is in there.
+  const auto node = connections_.extract(connection->fd.get());
+  if (connection->timer) loop_.Cancel(*connection->timer);
+  if (Machine* machine = machines_.Find(connection->machine);
       machine != nullptr && machine->connections > 0) {
     --machine->connections;
   }
-  loop_.Forget(held->fd.get());
-  connections_.erase(held->fd.get());
-  held->fd.Reset();
+  loop_.Forget(connection->fd.get());
+  connection->fd.Reset();
 }
 
 void Resolver::Ready(const std::shared_ptr<Connection>& connection, std::uint32_t events) {
@@ -365,6 +365,8 @@ bool Resolver::ReadConnection(const std::shared_ptr<Connection>& connection) {
   constexpr int kAtOnce = 16;
   for (int i = 0; i < kAtOnce; ++i) {
     std::array<char, 4096> bytes;
+    // The analyzer takes weak_ptr::lock for that of a mutex.
+    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection)
     const ssize_t got = ::recv(connection->fd.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;

@@ -77,7 +77,7 @@ class Resolver {
   void LookUp(Machine& machine, Asker asker);
   void Resolve(const LookupKey& key, const Resolved& resolved);
   void PinThese(Machine& machine, const LookupKey& key, std::uint32_t seconds,
-                std::vector<std::uint32_t> addresses);
+                const std::vector<std::uint32_t>& addresses);
   void AnswerAll(const LookupKey& key, Rcode rcode, const Pin* pin);
   std::shared_ptr<Connection> Release(const Asker& asker);
   void Drop(const Asker& asker);
