@@ -21,8 +21,8 @@ struct SealOptions {
   std::uint64_t max_threads = 64;
   std::uint64_t max_open_files = 0;  // 0: no new descriptor at all
   std::uint64_t max_data_bytes = 0;  // private writable memory; 0: as inherited
-  std::vector<std::uint16_t> connect_ports =
-      {};  // that Landlock lets TCP go to, for who has a network
+  // That Landlock lets TCP go to, for who has a network.
+  std::vector<std::uint16_t> connect_ports;
 };
 
 // no_new_privs, bounding set, securebits, resource limits that the program can live with. Call with
