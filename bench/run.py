@@ -43,6 +43,7 @@ BENCHES: dict[str, list[str]] = {
     "gate": ["{build}/src/egress/gate/gate_bench"],
     "names": ["{build}/src/egress/gate/names_bench"],
     "jail": ["{build}/src/machine/jail/jail_bench"],
+    "oci_machines": ["{build}/src/machine/oci/machines/oci_machine_bench"],
     "http": ["{build}/src/http/http_bench"],
     "agent": ["{build}/src/agent/agent_bench"],
     "machines": ["{python}", "bench/machines.py", "{build}"],

@@ -437,9 +437,15 @@ class CommandLine {
   }
 
   void AddDoctor() {
-    CLI::App* command =
-        Subcommand("doctor", "Say which walls stand on this host, and why one does not");
+    CLI::App* command = Subcommand(
+        "doctor", "Say which walls stand on this host, which machines can be made, and why not");
     command->add_flag("--json", doctor_.json, "Print the reports as JSON instead of a table");
+    command->add_flag("--attack", doctor_.attack,
+                      "Run hostile programs in machines of each driver, and judge what they did");
+    command
+        ->add_option("--image", doctor_.image,
+                     "What machines are made from (default: devbox:1, debian:12 or python-science)")
+        ->type_name("NAME");
     command->final_callback([this] { chosen_ = &doctor_; });
   }
 

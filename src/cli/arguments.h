@@ -82,6 +82,8 @@ struct DescribeArguments {
 
 struct DoctorArguments {
   bool json = false;
+  bool attack = false;  // in place of all else
+  std::string image;    // of machines that are made for it; empty: one that is there
 };
 
 struct RuntimesArguments {

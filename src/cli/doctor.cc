@@ -5,7 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/isolation.h"
+#include "cli/machine_drivers.h"
+#include "cli/machine_trial.h"
 #include "cli/runtime_report.h"
+#include "images/store.h"
 #include "jail/probe.h"
 #include "os/cgroup.h"
 
@@ -19,10 +22,18 @@ struct Findings {
   bool runtime_tried = false;
   Result<void> runtime;
   std::vector<RuntimeReport> block_runtimes;
+  std::vector<DriverReport> machines;
 };
 
-Findings Examine(Console& console) {
+Findings Examine(const DoctorArguments& arguments, Console& console) {
   Findings findings;
+  // First: it starts processes, while this one has a single thread.
+  findings.machines = TryMachines({.images = images::Store::DefaultDirectory(),
+                                   .image = arguments.image,
+                                   .agent = AgentBesideThisProgram(),
+                                   .attack = arguments.attack},
+                                  console);
+  if (arguments.attack) return findings;
   findings.cgroups = os::Cgroup::Sweep();
   findings.walls = jail::ProbeWalls();
   findings.jailed = std::ranges::all_of(
@@ -49,7 +60,8 @@ json::Array Texts(const std::vector<std::string>& texts) {
   return array;
 }
 
-json::Value ToJson(const Findings& findings) {
+json::Value ToJson(const Findings& findings, bool attack) {
+  if (attack) return json::Object{{"machines", ToJson(findings.machines)}};
   json::Array walls;
   for (const jail::WallReport& wall : findings.walls) walls.push_back(WallToJson(wall));
   json::Object runtime{{"tried", findings.runtime_tried},
@@ -61,6 +73,7 @@ json::Value ToJson(const Findings& findings) {
   return json::Object{{"jailed", findings.jailed},
                       {"runtime", std::move(runtime)},
                       {"block_runtimes", ToJson(findings.block_runtimes)},
+                      {"machines", ToJson(findings.machines)},
                       {"walls", std::move(walls)},
                       {"stale_cgroups", json::Object{{"removed", Texts(findings.cgroups.removed)},
                                                      {"left", Texts(findings.cgroups.left)}}}};
@@ -79,8 +92,9 @@ std::string CgroupsToText(const os::Cgroup::Swept& swept) {
   return text;
 }
 
-std::string ToText(const Findings& findings) {
+std::string ToText(const Findings& findings, bool attack) {
   std::string text;
+  if (attack) return ToTable(findings.machines);
   for (const jail::WallReport& wall : findings.walls) {
     std::string name = wall.name;
     name.resize(std::max<std::size_t>(name.size(), 22), ' ');
@@ -92,6 +106,7 @@ std::string ToText(const Findings& findings) {
                           : "A mandatory wall is missing: code nodes are refused here unless "
                             "--allow-unjailed is given.\n";
   text += CgroupsToText(findings.cgroups);
+  text += "Drivers of machines:\n" + ToTable(findings.machines);
   if (!findings.runtime_tried) return text;
   text += findings.runtime
               ? "The isolate runtime starts and passes its self-test.\n"
@@ -102,11 +117,14 @@ std::string ToText(const Findings& findings) {
 }  // namespace
 
 ExitCode Doctor(const DoctorArguments& arguments, Console& console) {
-  const Findings findings = Examine(console);
+  const Findings findings = Examine(arguments, console);
   const ExitCode printed = !arguments.json && isatty(STDOUT_FILENO) == 1
-                               ? PrintText(ToText(findings), console)
-                               : PrintJson(ToJson(findings), console);
+                               ? PrintText(ToText(findings, arguments.attack), console)
+                               : PrintJson(ToJson(findings, arguments.attack), console);
   if (printed != ExitCode::kOk) return printed;
+  if (arguments.attack) {
+    return Contained(findings.machines) ? ExitCode::kOk : ExitCode::kNoIsolation;
+  }
   if (!findings.jailed) return ExitCode::kNoIsolation;
   return findings.runtime ? ExitCode::kOk : ExitCodeOf(findings.runtime.error().code);
 }

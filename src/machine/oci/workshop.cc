@@ -350,8 +350,7 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
     CAISSON_TRY(record.groups.Make());
     CAISSON_TRY(Limit(slot));
     CAISSON_TRY(parts_.networks->Apply(record.network, record.spec.network));
-    CAISSON_TRY(
-        parts_.networks->Share(record.network, record.owner, record.spec.shared_networks));
+    CAISSON_TRY(parts_.networks->Share(record.network, record.owner, record.spec.shared_networks));
     CAISSON_TRY(Launch(slot, first_time, network.path));
     CAISSON_TRY(HoldProcess(slot));
     CAISSON_TRY(AwaitAgent(slot));
