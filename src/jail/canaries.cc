@@ -87,8 +87,11 @@ Result<std::unique_ptr<Canaries>> Canaries::Set() {
   ::setenv("HOST_CANARY_SECRET", kText, 1);
   CAISSON_ASSIGN(set->tcp_, Listen(SOCK_STREAM, 0));
   CAISSON_ASSIGN(set->udp_, Listen(SOCK_DGRAM, PortOf(set->tcp_.get())));
-  CAISSON_ASSIGN(const os::UniqueFd free, Listen(SOCK_STREAM, 0));
-  set->bindable_ = PortOf(free.get());
+  {
+    // Closed before the process below could keep it.
+    CAISSON_ASSIGN(const os::UniqueFd free, Listen(SOCK_STREAM, 0));
+    set->bindable_ = PortOf(free.get());
+  }
   set->abstract_ = pattern.substr(pattern.rfind('/') + 1);  // pids repeat, in namespaces
   CAISSON_ASSIGN(set->unix_, ListenAbstract(set->abstract_));
   set->pid_ = ::fork();
