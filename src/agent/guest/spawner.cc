@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,6 +87,9 @@ std::vector<os::UniqueFd> ReceiveDescriptors(int socket) {
     std::vector<os::UniqueFd> got = ReceiveDescriptors(socket);
     if (got.empty()) ::_exit(0);
     if (got.size() < 3) continue;  // out of descriptors: the pipe's end tells the agent
+    // Supervisors are the agent's children, but under gVisor, which knows no CLONE_PARENT: there
+    // they would stay as zombies, and count, until nothing can be started any more.
+    while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) continue;
     StartSupervised({.command = got[0].get(),
                      .reports = got[1].get(),
                      .input = got[2].get(),
