@@ -40,7 +40,6 @@ BENCHES: dict[str, list[str]] = {
     "block": ["{python}", "bench/block.py", "{build}/bin", "cpython"],
     "oci": ["{build}/src/isolate/oci/oci_bench"],
     "network": ["{build}/src/egress/network_bench"],
-    "gate": ["{build}/src/egress/gate/gate_bench"],
     "names": ["{build}/src/egress/gate/names_bench"],
     "jail": ["{build}/src/machine/jail/jail_bench"],
     "oci_machines": ["{build}/src/machine/oci/machines/oci_machine_bench"],

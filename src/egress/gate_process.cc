@@ -25,6 +25,7 @@
 #include "errors/egress.h"
 #include "jail/spawn.h"
 #include "os/cgroup.h"
+#include "os/cgroup_reaper.h"
 #include "os/fd.h"
 #include "os/process.h"
 #include "os/syscall_error.h"
@@ -136,6 +137,7 @@ class Process final : public GateProcess {
   bool stopping() const;
   Result<void> AwaitApplied(std::uint32_t address, std::uint64_t generation);
 
+  os::CgroupReaper reaper_;  // declared first: ends after the gate and its groups have gone
   const GateOptions options_;
   GateEvents& events_;
   os::UniqueFd wake_;
@@ -182,7 +184,8 @@ bool Process::stopping() const {
 
 Result<void> Process::Begin() {
   CAISSON_ASSIGN(wake_, os::MakeEventFd());
-  (void)os::Cgroup::Sweep();  // of one that was killed together with its helper
+  (void)os::Cgroup::Sweep();  // of one that was killed together with its helper and their reaper
+  CAISSON_ASSIGN(reaper_, os::CgroupReaper::Start());
   keeper_ = std::thread([this] { Keep(); });
   handler_ = std::thread([this] { Handle(); });
   std::unique_lock lock(mutex_);
