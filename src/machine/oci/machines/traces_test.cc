@@ -97,7 +97,7 @@ TEST_P(OciTraces, AGuestSeesItsOwnProcessesAndFilesAloneAndHasTheNamedCapabiliti
 TEST_P(OciTraces, CommandsThatHaveEndedCountNoMore) {
   Make("busy");
   for (int i = 0; i < 40; ++i) {
-    const Ran ran = Run(driver(), "busy", {"/lib64/ld-linux-x86-64.so.2", "--version"});
+    const Ran ran = machine::Run(driver(), "busy", {"/lib64/ld-linux-x86-64.so.2", "--version"});
     ASSERT_EQ(ran.exit_code, 0) << i << " " << ran.error;
   }
 }
