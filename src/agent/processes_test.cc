@@ -265,7 +265,9 @@ TEST_F(ProcessesTest, runs_a_shell_on_a_terminal_and_tells_its_foreground) {
   const std::string id = Start(command);
   ASSERT_TRUE(SendInput(agent_.Connect(), {id, "stty size; sleep 600\n"}));
   std::optional<Foreground> foreground;
-  for (int i = 0; i < 500 && !(foreground && foreground->argv[0] == "sleep"); ++i) {
+  for (int i = 0;
+       i < 500 && !(foreground && !foreground->argv.empty() && foreground->argv[0] == "sleep");
+       ++i) {
     std::this_thread::sleep_for(10ms);
     foreground = GetProcess(agent_.Connect(), id)->foreground;
   }

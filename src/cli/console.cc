@@ -10,6 +10,7 @@
 #include "base/error_catalogue.h"
 #include "base/foreign_text.h"
 #include "errors/cli.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 namespace {
@@ -27,24 +28,13 @@ bool WantsColor() {
   return isatty(STDERR_FILENO) == 1;
 }
 
-// 0, or the errno that stopped it.
-int WriteAll(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return 0;
-}
-
 }  // namespace
 
 Console::Console() : color_(WantsColor()) {}
 
 Result<void> Console::Print(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  const int error = WriteAll(STDOUT_FILENO, text);
+  const int error = os::WriteAll(STDOUT_FILENO, text);
   if (error == 0) return {};
   return Fail(errors::kCliFileUnwritable,
               std::string("standard output cannot be written: ") + std::strerror(error));
@@ -52,7 +42,7 @@ Result<void> Console::Print(std::string_view text) {
 
 void Console::Say(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  (void)WriteAll(STDERR_FILENO, text);
+  (void)os::WriteAll(STDERR_FILENO, text);
 }
 
 void Console::Info(std::string_view message) {

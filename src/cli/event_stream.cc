@@ -13,6 +13,7 @@
 #include "base/foreign_text.h"
 #include "errors/cli.h"
 #include "json/writer.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 
@@ -51,15 +52,7 @@ bool EventStream::WriteLine(const graph::Event& event) {
 }
 
 void EventStream::WriteAll(std::string_view text) {
-  while (!text.empty() && error_ == 0) {
-    const ssize_t count = write(descriptor_, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      error_ = errno;
-    } else {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    }
-  }
+  if (error_ == 0) error_ = os::WriteAll(descriptor_, text);
 }
 
 Result<void> EventStream::Finish() const {

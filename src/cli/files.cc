@@ -13,6 +13,7 @@
 
 #include "errors/cli.h"
 #include "json/reader.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 namespace {
@@ -70,13 +71,8 @@ Result<void> WriteFile(const std::string& path, std::string_view text) {
   if (created < 0) return Unwritable(path);
   const auto write_all = [&] {
     const Descriptor file(created);
-    while (!text.empty()) {
-      const ssize_t count = write(file.get(), text.data(), text.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return true;
+    errno = os::WriteAll(file.get(), text);
+    return errno == 0;
   };
   if (write_all() && rename(draft.c_str(), path.c_str()) == 0) return {};
   auto failure = Unwritable(path);

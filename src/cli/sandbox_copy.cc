@@ -11,6 +11,7 @@
 #include "cli/sandbox.h"
 #include "errors/cli.h"
 #include "os/fd.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 namespace {
@@ -68,14 +69,9 @@ Result<ExitCode> Download(const Place& from, Place to, ServiceClient& client) {
   }
   http::ClientRequest request{.path = FilesPath(sandbox, from.path)};
   request.download = [&](std::string_view bytes) -> Result<void> {
-    while (!bytes.empty()) {
-      const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-      if (written <= 0) {
-        return Fail(errors::kCliFileUnwritable, to.path + ": " + std::strerror(errno));
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return {};
+    const int error = os::WriteAll(file.get(), bytes);
+    if (error == 0) return {};
+    return Fail(errors::kCliFileUnwritable, to.path + ": " + std::strerror(error));
   };
   auto answer = client.Send(request);
   if (!answer) {

@@ -10,6 +10,7 @@
 #include "cli/sandbox.h"
 #include "errors/cli.h"
 #include "errors/http.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 namespace {
@@ -18,14 +19,8 @@ constexpr std::size_t kMostInput = 24u << 20;
 
 // A command's output is for whoever asked for it, so it goes out as it is.
 Result<void> WriteTo(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written <= 0) {
-      return Fail(errors::kCliFileUnwritable, "the output cannot be written any more");
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
+  if (os::WriteAll(descriptor, bytes) == 0) return {};
+  return Fail(errors::kCliFileUnwritable, "the output cannot be written any more");
 }
 
 Result<json::Object> RequestOf(const SandboxArguments& arguments) {

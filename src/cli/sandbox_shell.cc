@@ -15,6 +15,7 @@
 #include "errors/cli.h"
 #include "errors/http.h"
 #include "os/fd.h"
+#include "os/write_all.h"
 
 namespace caisson::cli {
 namespace {
@@ -75,12 +76,8 @@ void SendKeys(ServiceClient& client, const std::string& process, int ended) {
 }
 
 Result<void> Show(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (written <= 0) return Fail(errors::kCliFileUnwritable, "the terminal has gone");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
+  if (os::WriteAll(STDOUT_FILENO, bytes) == 0) return {};
+  return Fail(errors::kCliFileUnwritable, "the terminal has gone");
 }
 
 Result<ExitCode> Join(ServiceClient& client, ServiceClient& keys, const std::string& process) {

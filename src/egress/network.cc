@@ -21,6 +21,7 @@
 #include "os/network_namespace.h"
 #include "os/run_program.h"
 #include "os/syscall_error.h"
+#include "os/write_all.h"
 
 namespace caisson::egress {
 namespace {
@@ -91,11 +92,8 @@ Result<void> WriteText(const std::string& file, std::string_view text) {
   os::UniqueFd fd(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return os::SyscallError("make " + file);
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd.get(), text.data(), text.size());
-    if (count < 0 && errno != EINTR) return os::SyscallError("write " + file);
-    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  }
+  const int error = os::WriteAll(fd.get(), text);
+  if (error != 0) return os::SyscallError("write " + file, error);
   return {};
 }
 

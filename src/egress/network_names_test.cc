@@ -423,11 +423,11 @@ TEST_F(NamesTest, what_is_sent_by_way_of_the_gate_is_counted_and_capped) {
 
 // The latest denial of this kind to have come, after a moment.
 std::optional<Denial> Latest(Gateway& gateway, const Guest& guest, const std::string& kind,
-                             const std::string& address) {
+                             const std::string& address, const std::string& protocol = "tcp") {
   for (int i = 0; i < 100; ++i) {
     const NetworkLog log = gateway.ReadLog(guest.index(), 0).value();
     for (auto it = log.denials.rbegin(); it != log.denials.rend(); ++it) {
-      if (it->kind == kind && it->address == address) return *it;
+      if (it->kind == kind && it->address == address && it->protocol == protocol) return *it;
     }
     std::this_thread::sleep_for(20ms);
   }
@@ -459,7 +459,8 @@ TEST_F(NamesTest, what_the_filter_refused_can_be_read) {
     } else {
       EXPECT_EQ(each.guest.Tcp(each.address, each.port), "refused");
     }
-    const auto denial = Latest(*gateway_, each.guest, "packet", each.address);
+    const auto denial =
+        Latest(*gateway_, each.guest, "packet", each.address, each.udp ? "udp" : "tcp");
     ASSERT_TRUE(denial) << each.address;
     EXPECT_EQ(denial->port, each.port);
     EXPECT_EQ(denial->protocol, each.udp ? "udp" : "tcp");

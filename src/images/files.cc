@@ -13,6 +13,7 @@
 #include "errors/images.h"
 #include "os/fd.h"
 #include "os/syscall_error.h"
+#include "os/write_all.h"
 
 namespace caisson::images {
 namespace {
@@ -31,16 +32,6 @@ Result<void> ReadChunks(const std::string& path, int flags, Take take) {
       return {};
     }
   }
-}
-
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
 }
 
 }  // namespace
@@ -66,7 +57,8 @@ Result<void> WriteFile(const std::string& path, std::string_view text, unsigned 
     const os::UniqueFd fd(
         ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!fd.valid()) return FileError("create", draft);
-    if (!WriteAll(fd.get(), text) || ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0) {
+    if ((errno = os::WriteAll(fd.get(), text)) != 0 || ::fchmod(fd.get(), mode) != 0 ||
+        ::fsync(fd.get()) != 0) {
       auto failure = FileError("write", draft);
       ::unlink(draft.c_str());
       return failure;

@@ -10,6 +10,7 @@
 
 #include "json/marshal.h"
 #include "os/syscall_error.h"
+#include "os/write_all.h"
 
 namespace caisson::isolate {
 namespace {
@@ -24,12 +25,9 @@ struct JobHeader {
   std::uint64_t options_bytes;
 };
 
-Result<void> WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return os::SyscallError("write a job");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
+Result<void> Write(int fd, std::string_view bytes) {
+  if (const int error = os::WriteAll(fd, bytes); error != 0) {
+    return os::SyscallError("write a job", error);
   }
   return {};
 }
@@ -42,10 +40,10 @@ Result<os::UniqueFd> MakeJobFile(std::string_view before, const ScriptJob& job) 
   CAISSON_ASSIGN(const std::string inputs, json::ToMarshal(job.inputs));
   const JobHeader header{static_cast<std::uint64_t>(job.entry), job.source.size(), inputs.size(),
                          job.options.size()};
-  CAISSON_TRY(WriteAll(file.get(), before));
-  CAISSON_TRY(WriteAll(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}));
+  CAISSON_TRY(Write(file.get(), before));
+  CAISSON_TRY(Write(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}));
   for (const std::string* part : {&job.source, &inputs, &job.options}) {
-    CAISSON_TRY(WriteAll(file.get(), *part));
+    CAISSON_TRY(Write(file.get(), *part));
   }
   // The guest must not use it as memory that nobody counts.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE) !=

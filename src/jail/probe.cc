@@ -20,6 +20,7 @@
 #include "os/landlock.h"
 #include "os/process.h"
 #include "os/syscall_error.h"
+#include "os/write_all.h"
 
 namespace caisson::jail {
 namespace {
@@ -37,11 +38,7 @@ std::string ToLines(const std::vector<WallReport>& reports) {
 }
 
 void Send(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  (void)os::WriteAll(fd, text);  // nobody may be left to read it
 }
 
 // The innermost child: seals itself, says what stands, then does something forbidden.

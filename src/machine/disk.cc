@@ -281,7 +281,7 @@ Result<void> Furnish(const std::string& file, std::uint64_t disk_bytes) {
 }
 
 Result<std::string> Template(const std::string& templates, std::uint64_t bytes) {
-  const std::string file = templates + "/ext4-" + std::to_string(bytes) + ".img";
+  std::string file = templates + "/ext4-" + std::to_string(bytes) + ".img";
   if (::access(file.c_str(), F_OK) == 0) return file;
   static std::atomic<unsigned> counter{0};
   const std::string draft =
@@ -344,7 +344,8 @@ Result<void> AwaitReleased(const std::string& file, milliseconds patience) {
     const std::string device = FindLoop(file);
     if (device.empty()) return {};
     if (Clock::now() > deadline) {
-      return Fail(errors::kMachineUnavailable, file + " is still attached to " + device);
+      return Fail(errors::kMachineUnavailable,
+                  fmt::format("{} is still attached to {}", file, device));
     }
     std::this_thread::sleep_for(milliseconds(2));
   }

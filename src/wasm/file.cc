@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "os/syscall_error.h"
+#include "os/write_all.h"
 #include "wasm/binary.h"
 
 namespace caisson::wasm {
@@ -33,12 +34,8 @@ Result<std::string> ReadWhole(int fd, std::uint64_t limit) {
 }
 
 Result<void> WriteWhole(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return os::SyscallError("write");
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (const int error = os::WriteAll(fd, bytes); error != 0)
+    return os::SyscallError("write", error);
   return {};
 }
 

@@ -17,20 +17,12 @@
 #include <string>
 
 #include "agent/guest/supervisor.h"
+#include "os/write_all.h"
 
 namespace caisson::agent::guest {
 namespace {
 
 constexpr std::size_t kMostDescriptors = 5;  // command, reports, streams
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) return false;
-    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
 
 // In the spawner's process: what the agent has reserved for itself is not for commands.
 int BecomeOrdinary(const std::vector<int>& cgroup_procs, const CommandLimits& limits) {
@@ -162,7 +154,7 @@ Attempt<void> Spawner::SendStart(const CommandStreams& streams, int command, int
 
 Attempt<void> Spawner::Start(const Command& command, CommandStreams streams, os::UniqueFd reports) {
   const os::UniqueFd file(::memfd_create("command", MFD_CLOEXEC));
-  if (!file.valid() || !WriteAll(file.get(), Encode(command))) {
+  if (!file.valid() || (errno = os::WriteAll(file.get(), Encode(command))) != 0) {
     return Fail(FailureKind::kStartFailed, "keep the command's arguments", errno);
   }
   for (int attempt = 0;; ++attempt) {
