@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "egress/gate/gate.h"
 #include "egress/gate/syscalls.h"
 #include "egress/gate_channel.h"
@@ -23,7 +24,8 @@ constexpr int kBadCommand = 2;
 constexpr int kNotReady = 3;
 constexpr int kFailed = 4;
 constexpr std::uint64_t kMaxDescriptors = 16384;
-constexpr std::uint64_t kMaxData = 512u << 20;
+// Sanitizers reserve more than there is.
+constexpr std::uint64_t kMaxData = kAddressSanitizer || kThreadSanitizer ? 0 : 512u << 20;
 constexpr std::size_t kDescriptorsOfFlow = 6;  // two sockets and two pipes
 
 void AddWalls(const std::vector<jail::WallReport>& reports, GateReady& ready) {

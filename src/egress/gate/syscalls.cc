@@ -59,6 +59,7 @@ std::vector<os::SyscallRule> OtherCalls() {
       {"madvise", "memory is given back"},
       {"brk", "the heap"},
       {"futex", "the library's own locks"},
+      {"sched_yield", "locks that spin"},
       {"write", "a library that gives up says why; this is /dev/null", {Equals(0, 2)}},
       {"writev", "a library that gives up says why; this is /dev/null", {Equals(0, 2)}},
       {"getpid", "abort"},
