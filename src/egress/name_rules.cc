@@ -64,6 +64,7 @@ std::vector<const NameRule*> NameRules::Find(std::string_view name) const {
   }
   std::ranges::sort(found);
   std::vector<const NameRule*> rules;
+  rules.reserve(found.size());
   for (const std::size_t index : found) rules.push_back(&rules_[index]);
   return rules;
 }

@@ -434,6 +434,7 @@ Result<std::vector<std::uint32_t>> Gateway::ListLocked() {
 
 std::vector<std::string> Gateway::name_servers() const {
   std::vector<std::string> servers;
+  servers.reserve(resolvers_.size());
   for (const Resolver& resolver : resolvers_) servers.push_back(FormatAddress(resolver.inside));
   return servers;
 }

@@ -23,6 +23,7 @@
 #include "egress/network.h"
 #include "os/network_namespace.h"
 #include "os/run_program.h"
+#include "os/syscall_error.h"
 
 namespace caisson::egress {
 namespace {
@@ -182,8 +183,10 @@ class Bench {
       server = os::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       const int on = 1;
       ::setsockopt(server.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-      ::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-      ::listen(server.get(), 1);
+      if (::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+          ::listen(server.get(), 1) != 0) {
+        return os::SyscallError("listen");
+      }
       return {};
     }));
     std::uint64_t bytes = 0;

@@ -118,7 +118,7 @@ class NamesTest : public ::testing::Test {
   // Where a TCP connection went that is open: "gate", "server", or how it failed.
   std::string Went(const Guest& guest, const std::string& address, std::uint16_t port) {
     const int before = proxy_->streams();
-    const std::string how = guest.Tcp(address, port);
+    std::string how = guest.Tcp(address, port);
     if (how != "open") return how;
     return proxy_->streams() > before ? "gate" : "server";
   }

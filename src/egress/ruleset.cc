@@ -197,6 +197,7 @@ RuleText Marked(std::string text) {
 std::string LinkName(std::uint32_t index) { return fmt::format("m{}", index); }
 RuleText GatewayText(const std::vector<Resolver>& resolvers) {
   std::vector<std::string> servers;
+  servers.reserve(resolvers.size());
   for (const Resolver& resolver : resolvers) servers.push_back(FormatAddress(resolver.outside));
   std::ranges::sort(servers);
   servers.erase(std::ranges::unique(servers).begin(), servers.end());
@@ -230,6 +231,7 @@ RuleText HostText(const HostRules& rules) {
 
 FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses) {
   std::vector<Range> ranges;
+  ranges.reserve(addresses.size());
   for (const std::uint32_t address : addresses) ranges.push_back({address, address});
   FilterBatch batch;
   batch.FlushSet("host");

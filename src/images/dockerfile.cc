@@ -140,7 +140,7 @@ class Words {
     if (!IsVariable(name))
       return Bad("$ is not followed by the name of a variable; write \\$ for a dollar");
     const auto found = variables_.find(name);
-    const std::string value = found == variables_.end() ? "" : found->second;
+    std::string value = found == variables_.end() ? "" : found->second;
     if (!braced) return value;
     if (at_ < text_.size() && text_[at_] == '}') return ++at_, value;
     const std::string_view form = text_.substr(at_, 2);

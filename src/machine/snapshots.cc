@@ -67,7 +67,7 @@ Result<Snapshots> Snapshots::Open(const std::string& directory, const images::St
   if (error) return StateError("list " + directory, error.message());
   for (const std::string& name : names) {
     if (!IsValidId(name)) {
-      fs::remove_all(directory + "/" + name, error);
+      fs::remove_all(fs::path(directory) / name, error);
       continue;
     }
     // One that cannot be read is left to the operator.

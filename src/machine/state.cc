@@ -55,7 +55,7 @@ Result<os::UniqueFd> LockState(const std::string& state) {
 Result<std::string> InstanceOf(const std::string& state) {
   const std::string path = state + "/instance";
   if (auto text = os::ReadSmallFile(path); text && text->size() == 8) return *std::move(text);
-  const std::string instance = Nonce();
+  std::string instance = Nonce();
   const os::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file.valid() || ::write(file.get(), instance.data(), instance.size()) != 8 ||
       ::fsync(file.get()) != 0) {

@@ -34,9 +34,9 @@ class HelperWorld final : public World {
     }
     helper_ = std::make_unique<HelperProcess>(std::move(options));
     auto driver = helper_->Open();
-    if (driver) driver_ = *std::move(driver);
     if (!driver) why_not_ = driver.error().message;
     EXPECT_TRUE(driver) << why_not_;
+    if (driver) driver_ = *std::move(driver);
   }
   std::string WhyNot() override { return why_not_; }
   Driver& driver() override { return *driver_; }

@@ -112,7 +112,8 @@ std::unexpected<Status> SocketError(const std::string& what) {
 
 bool IsListenedOn(const sockaddr_un& address) {
   const os::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return probe.valid() &&
+         ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 Result<os::UniqueFd> Bind(const std::string& path, uid_t user) {

@@ -255,6 +255,7 @@ class JailDriver final : public LocalDriver {
   Result<std::vector<std::unique_ptr<LocalMachine>>> Adopt() override {
     CAISSON_ASSIGN(std::vector<std::unique_ptr<Slot>> slots, workshop().Adopt());
     std::vector<std::unique_ptr<LocalMachine>> machines;
+    machines.reserve(slots.size());
     for (std::unique_ptr<Slot>& slot : slots) {
       machines.push_back(std::make_unique<JailMachine>(yard_, std::move(slot)));
     }
