@@ -90,6 +90,7 @@ control::SandboxesOptions OptionsOf(const ServeOptions& options, machine::Driver
   out.catalogue = [directory = options.images_directory] { return Catalogue(directory); };
   out.host_now = [directory = options.state_directory] { return ReadHost(directory); };
   out.now = NowMilliseconds;
+  out.keep_audit = options.keep_audit.count();
   out.answers = [&driver](const std::string& id) {
     auto connection = driver.Connect(id);
     return connection && agent::Ping(*std::move(connection), kPingPatience);

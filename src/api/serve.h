@@ -32,6 +32,7 @@ struct ServeOptions {
   control::HostCapacity capacity;
   std::size_t handler_threads = 256;
   std::chrono::milliseconds drain{20'000};
+  std::chrono::milliseconds keep_audit = std::chrono::days(90);
 };
 
 struct Ready {

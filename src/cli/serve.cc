@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,6 +27,8 @@
 #include "errors/machine.h"
 #include "images/store.h"
 #include "machine/helper/client.h"
+#include "os/rlimit.h"
+#include "os/service_manager.h"
 #include "os/syscall_error.h"
 
 namespace caisson::cli {
@@ -219,7 +222,8 @@ api::ServeOptions OptionsOf(const ServeArguments& arguments, const Places& place
                             .default_rootfs = arguments.rootfs,
                             .capacity = api::DefaultCapacity(),
                             .handler_threads = arguments.threads,
-                            .drain = arguments.drain};
+                            .drain = arguments.drain,
+                            .keep_audit = std::chrono::days(arguments.keep_audit_days)};
   constexpr std::uint64_t kMib = 1 << 20;
   auto set = [](const std::optional<std::uint64_t>& value, std::uint64_t unit, std::int64_t& into) {
     if (value) into = static_cast<std::int64_t>(*value / unit);
@@ -241,6 +245,9 @@ void Tell(const api::Ready& ready, Console& console) {
 }
 
 Result<void> Run(const ServeArguments& arguments, Console& console, const std::stop_token& stop) {
+  // Every connection, stream and tunnel takes a descriptor or two; the soft limit that programs
+  // start with is meant for those that use select.
+  CAISSON_TRY(os::RaiseSoftLimit(RLIMIT_NOFILE, RLIM_INFINITY));
   Places places = PlacesOf(arguments);
   Prepared prepared;  // the helper lives as long as this
   CAISSON_ASSIGN(auto listeners, ListenersOf(arguments));
@@ -258,7 +265,11 @@ Result<void> Run(const ServeArguments& arguments, Console& console, const std::s
   api::Log log(STDERR_FILENO);
   return api::Serve(
       OptionsOf(arguments, places, std::move(listeners)), *driver, log,
-      [&](const api::Ready& ready) { Tell(ready, console); }, stop);
+      [&](const api::Ready& ready) {
+        Tell(ready, console);
+        os::TellServiceManager("READY=1");
+      },
+      stop);
 }
 
 }  // namespace

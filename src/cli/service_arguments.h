@@ -37,6 +37,7 @@ struct ServeArguments {
   std::optional<std::uint64_t> max_disk;
   std::size_t threads = 256;
   std::chrono::milliseconds drain{20'000};
+  int keep_audit_days = 90;
 };
 
 struct KeysArguments {

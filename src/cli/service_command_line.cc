@@ -113,6 +113,11 @@ void AddServe(CLI::App* app, const std::function<void(ServiceArguments)>& take) 
       ->type_name("N");
   AddParsed(command, "--drain", arguments->drain, ParseDuration,
             "How long requests may go on after a request to stop (20s)", "TIME");
+  command
+      ->add_option("--keep-audit", arguments->keep_audit_days,
+                   "Days for which entries of the audit log are kept (90)")
+      ->check(CLI::Range(1, 36'500))
+      ->type_name("DAYS");
   command->final_callback([arguments, take] { take(*arguments); });
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who uses which sandbox right now, and since when nobody has. A running command, an open stream, a
 // tunnel, a preview request and an attached terminal hold a Use; an idle sandbox has none. Kept in
-// memory: after a restart everything counts as just used. Thread-safe.
+// memory: after a restart everything counts as just used. Times are those of the clock that it is
+// given, which must not jump. Thread-safe.
 #pragma once
 
 #include <functional>

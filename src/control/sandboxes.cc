@@ -33,8 +33,14 @@ Sandboxes::Sandboxes(SandboxesOptions options, store::Store& store, machine::Dri
     : options_(std::move(options)),
       store_(store),
       driver_(driver),
-      activity_(options_.now),
-      tended_at_(options_.now()) {}
+      activity_(options_.steady),
+      tended_at_(options_.steady()) {}
+
+Milliseconds ReadSteadyClock() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // ---- rows
 

@@ -40,6 +40,8 @@ struct RootImage {
   std::string image;  // id in the image store
 };
 
+Milliseconds ReadSteadyClock();
+
 struct SandboxesOptions {
   std::string host = "local";  // which rows are ours
   std::string region = "local";
@@ -48,10 +50,13 @@ struct SandboxesOptions {
   std::int64_t max_disk_mib = 1 << 20;
   std::uint64_t pids = 4096;
   Milliseconds keep_tombstones = Milliseconds{15} * 60'000;
+  Milliseconds keep_audit = Milliseconds{90} * 24 * 3600'000;
   // What can be asked for as rootfs beside templates.
   std::function<Result<std::vector<RootImage>>()> catalogue;
   std::function<HostNow()> host_now;
-  std::function<Milliseconds()> now;
+  std::function<Milliseconds()> now;  // the wall clock, for what is shown and stored
+  // A clock that never jumps, for how long something lasts; since any moment.
+  std::function<Milliseconds()> steady = ReadSteadyClock;
   // True when the agent of a running machine answers.
   std::function<bool(const std::string& id)> answers;
 };
@@ -167,7 +172,7 @@ class Sandboxes {
   // finding what has died, counting traffic, forgetting tombstones. Called about once a second.
   void Tend();
   // Milliseconds since Tend came to its end the last time, or since the start.
-  std::int64_t SinceTended() const { return Now() - tended_at_; }
+  std::int64_t SinceTended() const { return options_.steady() - tended_at_; }
 
   // Refuses what is new with control.draining from here on.
   void Drain() { draining_ = true; }
@@ -204,6 +209,7 @@ class Sandboxes {
   void AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found);
   void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
   void TendOne(const Sandbox& row);
+  bool IsToBeDeleted(const Sandbox& row);
   void LookForTheLost();
   bool IsReserved(const std::string& id);
   void CountAllTraffic();
@@ -217,6 +223,13 @@ class Sandboxes {
   std::atomic<bool> draining_ = false;
   std::int64_t rounds_ = 0;
   std::atomic<Milliseconds> tended_at_;
+  // When what is to be deleted at a time of the wall clock has had its time by the steady one. Of
+  // the thread that tends.
+  struct Deadline {
+    Milliseconds wish;
+    Milliseconds steady;
+  };
+  std::map<std::string, Deadline> deadlines_;
 
   std::mutex reserved_mutex_;
   std::set<std::string> reserved_;

@@ -30,6 +30,7 @@ class SandboxesTest : public ::testing::Test {
     };
     options_.host_now = [] { return HostNow{1 << 20, 1 << 20}; };
     options_.now = [this] { return now_.load(); };
+    options_.steady = [this] { return steady_.load(); };
     options_.answers = [this](const std::string& id) {
       return driver_.Has(id) && driver_.StateOf(id) == machine::State::kRunning && answers_;
     };
@@ -48,7 +49,11 @@ class SandboxesTest : public ::testing::Test {
     return made->sandbox;
   }
   SandboxState StateOf(const std::string& id) { return sandboxes_->Get(alice_, id)->state; }
-  void Later(Milliseconds by) { now_ += by; }
+  void Later(Milliseconds by) {
+    now_ += by;
+    steady_ += by;
+  }
+  void WallClockJumps(Milliseconds by) { now_ += by; }
   template <typename T>
   static std::string_view CodeOf(const Result<T>& result) {
     return result ? "none" : result.error().code.name;
@@ -59,6 +64,7 @@ class SandboxesTest : public ::testing::Test {
 
   std::string directory_;
   std::atomic<Milliseconds> now_ = 1'700'000'000'000;
+  std::atomic<Milliseconds> steady_ = 1000;
   std::unique_ptr<store::Store> store_;
   FakeDriver driver_;
   SandboxesOptions options_;
@@ -286,6 +292,48 @@ TEST_F(SandboxesTest, DeletesWhatHasHadItsTime) {
   Later(10'000);
   TendFor(1);
   EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+}
+
+TEST_F(SandboxesTest, AWallClockThatJumpsNeitherPausesNorDeletesNorKeeps) {
+  const Sandbox idle = Make({.shape = "s-1vcpu-256mb", .auto_pause_seconds = 60});
+  const Sandbox wish = Make({.shape = "s-1vcpu-256mb", .delete_after_seconds = 100});
+  TendFor(1);
+  WallClockJumps(3600'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(idle.id), SandboxState::kRunning);
+  EXPECT_EQ(StateOf(wish.id), SandboxState::kRunning);
+  EXPECT_EQ(sandboxes_->SinceTended(), 0);
+  WallClockJumps(-7200'000);
+  Later(60'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(idle.id), SandboxState::kPaused);
+  EXPECT_EQ(StateOf(wish.id), SandboxState::kRunning);
+  Later(40'000);
+  TendFor(1);
+  EXPECT_EQ(StateOf(wish.id), SandboxState::kDestroyed);
+}
+
+TEST_F(SandboxesTest, FindsMachinesThatDiedThoughTheWallClockWentBack) {
+  const Sandbox gone = Make();
+  driver_.machines.erase(gone.id);
+  WallClockJumps(-3600'000);
+  TendFor(3);
+  EXPECT_EQ(StateOf(gone.id), SandboxState::kFailed);
+}
+
+TEST_F(SandboxesTest, ForgetsWhatTheAuditLogHasKeptLongEnough) {
+  const auto append = [&](Milliseconds at) {
+    EXPECT_TRUE(store_->Write([&](store::Rows& rows) {
+      return rows.AppendAudit({.at = at, .tenant = "alice", .action = "POST /v1/sandboxes"});
+    }));
+  };
+  append(now_ - options_.keep_audit - 1);
+  append(now_ - options_.keep_audit);
+  TendFor(60);
+  const auto kept = store_->Read([](store::Rows& rows) { return rows.AuditAfter(0, 10); });
+  ASSERT_TRUE(kept);
+  ASSERT_EQ(kept->size(), 1U);
+  EXPECT_EQ(kept->front().at, now_ - options_.keep_audit);
 }
 
 TEST_F(SandboxesTest, AnIdempotencyKeyMakesOne) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "control/plan.h"
@@ -115,13 +117,25 @@ Result<void> Sandboxes::Adopt() {
   return {};
 }
 
+// The wish stands in the store as a time of the wall clock, so that it outlives the service. How
+// long it takes until then is settled when it is first seen: a wall clock that jumps afterwards
+// neither deletes anything nor keeps it.
+bool Sandboxes::IsToBeDeleted(const Sandbox& row) {
+  if (!row.delete_at) return false;
+  Deadline& deadline = deadlines_[row.id];
+  const Milliseconds steady = options_.steady();
+  if (deadline.wish != *row.delete_at) {
+    deadline = {.wish = *row.delete_at, .steady = steady + *row.delete_at - Now()};
+  }
+  return deadline.steady <= steady;
+}
+
 void Sandboxes::TendOne(const Sandbox& row) {
-  const Milliseconds now = Now();
-  if (row.delete_at && *row.delete_at <= now) {
+  if (IsToBeDeleted(row)) {
     const KeyedLocks::Held held(locks_, row.id);
     auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
     // The wish may have changed while the lock was waited for.
-    if (fresh && *fresh && (*fresh)->delete_at && *(*fresh)->delete_at <= now) {
+    if (fresh && *fresh && (*fresh)->delete_at == row.delete_at) {
       static_cast<void>(DeleteHeld(**fresh));
     }
     return;
@@ -136,7 +150,8 @@ void Sandboxes::TendOne(const Sandbox& row) {
   }
   if (row.state != SandboxState::kRunning || !row.auto_pause_seconds) return;
   const auto idle_since = activity_.IdleSince(row.id);
-  if (!idle_since || now - *idle_since < *row.auto_pause_seconds * 1000) return;
+  if (!idle_since) return;
+  if (options_.steady() - *idle_since < *row.auto_pause_seconds * 1000) return;
   const KeyedLocks::Held held(locks_, row.id);
   auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
   if (!fresh || !*fresh || (*fresh)->state != SandboxState::kRunning) return;
@@ -145,21 +160,21 @@ void Sandboxes::TendOne(const Sandbox& row) {
 
 // Machines whose agent was killed or that vanished, and those that no row knows.
 void Sandboxes::LookForTheLost() {
-  const Milliseconds began = Now();
-  auto machines = ListMachines(driver_);
-  if (!machines) return;  // the helper is away: no verdict
+  // In this order: what a row says has its machine then has it in the list too, or is changed.
   auto rows = store_.Read([&](store::Rows& store_rows) {
     return store_rows.Sandboxes(
         {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
   });
   if (!rows) return;
+  auto machines = ListMachines(driver_);
+  if (!machines) return;  // the helper is away: no verdict
   Found orphans = *machines;
   for (const Sandbox& row : *rows) {
     orphans.erase(row.id);
-    // What is under way, or was made after the list, is not judged.
+    // What is under way is not judged.
     const bool is_settled =
         row.state == SandboxState::kRunning || row.state == SandboxState::kPaused;
-    if (!is_settled || row.running_at.value_or(began) >= began) continue;
+    if (!is_settled) continue;
     const auto machine = machines->find(row.id);
     const bool is_gone = machine == machines->end();
     const bool has_stopped = !is_gone && machine->second.state == machine::State::kStopped &&
@@ -217,6 +232,7 @@ void Sandboxes::Forget() {
   static_cast<void>(store_.Write([&](store::Rows& rows) -> Result<void> {
     CAISSON_TRY(rows.PurgeSandboxes(options_.host, now - options_.keep_tombstones));
     CAISSON_TRY(rows.PurgeEvents(now - kKeepEvents));
+    CAISSON_TRY(rows.PurgeAudit(now - options_.keep_audit));
     return rows.PurgeIdempotency(now - kKeepIdempotency);
   }));
 }
@@ -228,6 +244,11 @@ void Sandboxes::Tend() {
   });
   if (rows) {
     for (const Sandbox& row : *rows) TendOne(row);
+    std::set<std::string_view> wishes;
+    for (const Sandbox& row : *rows) {
+      if (row.delete_at) wishes.insert(row.id);
+    }
+    std::erase_if(deadlines_, [&](const auto& entry) { return !wishes.contains(entry.first); });
   }
   ++rounds_;
   if (rounds_ % kRoundsBetweenLooks == 0) {
@@ -235,7 +256,7 @@ void Sandboxes::Tend() {
     CountAllTraffic();
   }
   if (rounds_ % kRoundsBetweenPurges == 0) Forget();
-  tended_at_ = Now();
+  tended_at_ = options_.steady();
 }
 
 }  // namespace caisson::control

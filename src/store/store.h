@@ -272,6 +272,7 @@ class Rows {
 
   virtual Result<void> AppendAudit(const AuditEntry& entry) = 0;
   virtual Result<std::vector<AuditEntry>> AuditAfter(std::int64_t seq, std::int64_t limit) = 0;
+  virtual Result<void> PurgeAudit(Milliseconds before) = 0;
 
   virtual Result<void> PutIdempotency(const Idempotency& row) = 0;  // inserts or replaces
   virtual Result<std::optional<Idempotency>> FindIdempotency(const std::string& tenant,

@@ -251,6 +251,10 @@ Result<std::vector<AuditEntry>> SqliteRows::AuditAfter(std::int64_t seq, std::in
   return Select<AuditEntry>(database_, "WHERE seq > ? ORDER BY seq LIMIT ?", seq, limit);
 }
 
+Result<void> SqliteRows::PurgeAudit(Milliseconds before) {
+  return Do(database_, "DELETE FROM audit WHERE at < ?", before);
+}
+
 Result<void> SqliteRows::PutIdempotency(const Idempotency& row) {
   return InsertRow(database_, row, "INSERT OR REPLACE");
 }

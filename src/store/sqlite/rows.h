@@ -57,6 +57,7 @@ class SqliteRows final : public Rows {
   Result<void> PurgeEvents(Milliseconds before) override;
   Result<void> AppendAudit(const AuditEntry& entry) override;
   Result<std::vector<AuditEntry>> AuditAfter(std::int64_t seq, std::int64_t limit) override;
+  Result<void> PurgeAudit(Milliseconds before) override;
   Result<void> PutIdempotency(const Idempotency& row) override;
   Result<std::optional<Idempotency>> FindIdempotency(const std::string& tenant,
                                                      const std::string& key) override;
