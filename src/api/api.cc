@@ -21,6 +21,7 @@ http::Router MakeRouter(Context& context) {
   AddProcesses(routes);
   AddTokens(routes);
   AddNetwork(routes);
+  AddNetworks(routes);
   AddTunnel(routes);
   AddIngress(routes);
   AddTemplates(routes);

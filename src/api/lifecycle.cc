@@ -26,6 +26,7 @@ Result<void> Fork(Call& call) {
   control::ForkRequest request;
   CAISSON_ASSIGN(const auto start_paused, fields.Boolean("start_paused"));
   CAISSON_ASSIGN(const auto name, fields.Text("name"));
+  CAISSON_ASSIGN(const auto driver, fields.Text("driver"));
   CAISSON_ASSIGN(request.egress, fields.TextList("egress"));
   CAISSON_ASSIGN(request.envs, fields.TextMap("envs"));
   CAISSON_ASSIGN(request.labels, fields.TextMap("labels"));
@@ -38,6 +39,7 @@ Result<void> Fork(Call& call) {
   }
   request.start_paused = start_paused.value_or(false);
   request.name = name.value_or("");
+  request.driver = driver.value_or("");
   CAISSON_ASSIGN(const control::Repeatable repeatable, RepeatableOf(call, fields.bytes()));
   CAISSON_ASSIGN(const control::Made made,
                  call.context.sandboxes.Fork(call.caller, call.id(), request, repeatable));

@@ -16,10 +16,6 @@ void AddNotBuilt(Routes& routes) {
   routes.AddNotBuilt("* " + sandbox + "/disks/{rest...}", "an attached disk");
   routes.AddNotBuilt("* /v1/disks", "storage of S3 disks");
   routes.AddNotBuilt("* /v1/disks/{rest...}", "storage of S3 disks");
-  for (const char* path : {"/v1/networks", "/v1/networks/{rest...}"}) {
-    routes.AddNotBuilt(std::string("* ") + path, "a network between sandboxes");
-    routes.AddNotBuilt("* " + sandbox + (path + 3), "a network between sandboxes");
-  }
   routes.AddNotBuilt("GET /v1/metrics/timeseries", "the history of measurements");
   routes.AddNotBuilt("GET " + sandbox + "/metrics/timeseries", "the history of measurements");
 }

@@ -57,6 +57,7 @@ void AddFiles(Routes& routes);
 void AddProcesses(Routes& routes);
 void AddTokens(Routes& routes);
 void AddNetwork(Routes& routes);
+void AddNetworks(Routes& routes);
 void AddTunnel(Routes& routes);
 void AddIngress(Routes& routes);
 void AddTemplates(Routes& routes);

@@ -81,7 +81,7 @@ std::string UrlOf(const http::Listener& listener, std::uint16_t port) {
                      listener.address.substr(0, listener.address.rfind(':')), port);
 }
 
-control::SandboxesOptions OptionsOf(const ServeOptions& options, machine::Driver& driver) {
+control::SandboxesOptions OptionsOf(const ServeOptions& options) {
   control::SandboxesOptions out;
   out.host = options.host;
   out.region = options.region;
@@ -91,7 +91,7 @@ control::SandboxesOptions OptionsOf(const ServeOptions& options, machine::Driver
   out.host_now = [directory = options.state_directory] { return ReadHost(directory); };
   out.now = NowMilliseconds;
   out.keep_audit = options.keep_audit.count();
-  out.answers = [&driver](const std::string& id) {
+  out.answers = [](machine::Driver& driver, const std::string& id) {
     auto connection = driver.Connect(id);
     return connection && agent::Ping(*std::move(connection), kPingPatience);
   };
@@ -134,12 +134,12 @@ control::HostNow ReadHost(const std::string& directory) {
   return now;
 }
 
-Result<void> Serve(const ServeOptions& options, machine::Driver& driver, Log& log,
+Result<void> Serve(const ServeOptions& options, control::Drivers drivers, Log& log,
                    const std::function<void(const Ready&)>& ready, const std::stop_token& stop) {
   CAISSON_TRY(MakeStateDirectory(options.state_directory));
   CAISSON_ASSIGN(const auto store, store::sqlite::Open(options.state_directory + "/" + kStoreFile));
   CAISSON_ASSIGN(Ready told, MakeFirstKey(*store));
-  control::Sandboxes sandboxes(OptionsOf(options, driver), *store, driver);
+  control::Sandboxes sandboxes(OptionsOf(options), *store, std::move(drivers));
   CAISSON_TRY(sandboxes.Adopt());
   control::Templates templates(sandboxes);
   Context context({.version = options.version,

@@ -43,7 +43,7 @@ struct Ready {
 
 // Serves until `stop`, then finishes what is under way and returns; machines live on. `ready` is
 // called once everything listens. Fails with store.*, http.*, machine.*.
-Result<void> Serve(const ServeOptions& options, machine::Driver& driver, Log& log,
+Result<void> Serve(const ServeOptions& options, control::Drivers drivers, Log& log,
                    const std::function<void(const Ready&)>& ready, const std::stop_token& stop);
 
 // What fits on this host unless the operator says otherwise: memory is used by need, so sandboxes

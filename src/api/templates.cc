@@ -21,6 +21,7 @@ json::Object ViewOf(const store::Template& row) {
   json::Object view{{"id", row.id},
                     {"name", row.name},
                     {"base", row.base},
+                    {"driver", row.driver},
                     {"status", ToText(row.state)},
                     {"ext4_size_bytes", row.bytes},
                     {"created_at", Timestamp(row.created_at)}};
@@ -31,11 +32,14 @@ json::Object ViewOf(const store::Template& row) {
 
 Result<void> Create(Call& call) {
   CAISSON_ASSIGN(const Fields fields, Fields::Read(call.exchange, call.context.options.body_bytes));
-  CAISSON_ASSIGN(const std::string name, fields.RequiredText("name"));
-  CAISSON_ASSIGN(const std::string dockerfile, fields.RequiredText("dockerfile"));
+  control::TemplateRequest request;
+  CAISSON_ASSIGN(request.name, fields.RequiredText("name"));
+  CAISSON_ASSIGN(request.dockerfile, fields.RequiredText("dockerfile"));
   CAISSON_ASSIGN(const auto base, fields.Text("base"));
-  CAISSON_ASSIGN(const auto row,
-                 call.context.templates.Create(call.caller, name, dockerfile, base.value_or("")));
+  CAISSON_ASSIGN(const auto driver, fields.Text("driver"));
+  request.base = base.value_or("");
+  request.driver = driver.value_or("");
+  CAISSON_ASSIGN(const auto row, call.context.templates.Create(call.caller, request));
   return Succeed(call.exchange, ViewOf(row));
 }
 

@@ -45,10 +45,17 @@ json::Value ViewOf(const Context& context, const store::Sandbox& sandbox) {
   view.Set("ingress_enabled", sandbox.ingress_enabled);
   if (sandbox.ingress_enabled) {
     view.Set("ingress_url_template", IngressTemplate(context.options, sandbox));
+    view.Set("ingress_wake", sandbox.ingress_wakes);
   }
   if (sandbox.spawn_ms) view.Set("spawn_ms", *sandbox.spawn_ms);
   view.Set("shape", sandbox.shape);
   view.Set("rootfs", sandbox.rootfs);
+  view.Set("driver", sandbox.driver);
+  if (context.sandboxes.drivers().Has(sandbox.driver)) {
+    const machine::Capabilities can = context.sandboxes.DriverOf(sandbox).capabilities();
+    view.Set("isolation", can.isolation_class);
+    view.Set("emulated", can.emulated);
+  }
   view.Set("region", context.sandboxes.options().region);
   view.Set("egress", ToArray(sandbox.egress));
   json::Array names;

@@ -468,8 +468,8 @@ class CommandLine {
     command->add_option("--socket", machined_.socket, "The Unix socket to listen on")
         ->type_name("PATH")
         ->required();
-    command->add_option("--user", machined_.user, "The uid that the service has")
-        ->type_name("UID")
+    command->add_option("--user", machined_.user, "The user that the service is, by name or number")
+        ->type_name("USER")
         ->required();
     command
         ->add_option("--images", machined_.images,

@@ -114,7 +114,7 @@ struct MachinedArguments {
   std::string oci_runtime = "auto";  // what the driver oci uses: runsc, runc, auto
   std::string state;
   std::string socket;
-  std::uint32_t user = 0;
+  std::string user;                   // of the service: a name or a number
   std::optional<std::string> images;  // else the store's own place
   std::optional<std::string> agent;   // else beside the command
   std::size_t prepared = 8;

@@ -17,7 +17,8 @@ std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
     return machine::jail::OpenJail(
         {.workshop = {.state = settings.state, .images = settings.images, .agent = settings.agent},
          .prepared = settings.prepared,
-         .threads = settings.builders},
+         .threads = settings.builders,
+         .not_prepared = settings.not_prepared},
         std::move(parts));
   };
   const auto oci =

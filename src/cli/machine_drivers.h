@@ -20,6 +20,7 @@ struct DriverSettings {
   std::size_t prepared = 8;
   std::size_t builders = 8;
   std::string oci_runtime = "auto";
+  std::function<void(const Status&)> not_prepared;  // machine/jail/driver.h
 };
 
 using OpenDriver =

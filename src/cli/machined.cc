@@ -12,11 +12,13 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/machine_drivers.h"
+#include "cli/service_user.h"
 #include "errors/machine.h"
 #include "images/store.h"
 #include "machine/helper/server.h"
 #include "machine/machines.h"
 #include "machine/networks.h"
+#include "os/service_manager.h"
 
 namespace caisson::cli {
 namespace {
@@ -39,13 +41,16 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
                                    .ids = std::make_shared<machine::IdRanges>()};
   // Those of other drivers stand below it.
   (void)::mkdir(arguments.state.c_str(), 0700);
-  const auto known =
-      KnownDrivers({.state = arguments.state,
-                    .images = arguments.images.value_or(images::Store::DefaultDirectory()),
-                    .agent = arguments.agent.value_or(AgentBesideThisProgram()),
-                    .prepared = arguments.prepared,
-                    .builders = arguments.builders,
-                    .oci_runtime = arguments.oci_runtime});
+  const auto known = KnownDrivers(
+      {.state = arguments.state,
+       .images = arguments.images.value_or(images::Store::DefaultDirectory()),
+       .agent = arguments.agent.value_or(AgentBesideThisProgram()),
+       .prepared = arguments.prepared,
+       .builders = arguments.builders,
+       .oci_runtime = arguments.oci_runtime,
+       .not_prepared = [&console](const Status& failure) {
+         console.Warn("a machine that shall wait ready could not be made: " + failure.message);
+       }});
   machine::MachinesByDriver drivers;
   std::vector<std::string> names = arguments.drivers;
   if (names.empty()) names.emplace_back("jail");
@@ -55,7 +60,8 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
     CAISSON_ASSIGN(drivers[name], machine::Machines::Open(std::move(driver), networks));
   }
   CAISSON_TRY(machine::RemoveStrays(*networks, drivers));
-  return machine::helper::Server::Listen(std::move(drivers), arguments.socket, arguments.user);
+  CAISSON_ASSIGN(const ServiceUser user, FindServiceUser(arguments.user));
+  return machine::helper::Server::Listen(std::move(drivers), arguments.socket, user.uid);
 }
 
 }  // namespace
@@ -65,6 +71,7 @@ ExitCode Machined(const MachinedArguments& arguments, Console& console) {
   auto helper = Open(arguments, console);
   if (!helper) return console.Complain(helper.error());
   console.Info(fmt::format("machined listens on {} for user {}", arguments.socket, arguments.user));
+  os::TellServiceManager("READY=1");
   if (auto served = (*helper)->Run(interrupt.token()); !served) {
     return console.Complain(served.error());
   }

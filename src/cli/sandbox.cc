@@ -109,6 +109,13 @@ Result<ExitCode> Act(const SandboxArguments& arguments, ServiceClient& client, C
       return SandboxReap(arguments, client, console);
     case kShell:
       return SandboxShell(arguments, client, console);
+    case kEgress:
+      return SandboxEgress(arguments, client, console);
+    case kNetworks:
+      return SandboxNetworks(arguments, client, console);
+    case kJoin:
+    case kLeave:
+      return SandboxJoin(arguments, client, console);
   }
   std::abort();
 }
@@ -139,6 +146,7 @@ Result<ExitCode> SandboxCreate(const SandboxArguments& arguments, ServiceClient&
   CAISSON_ASSIGN(json::Object body, ReadMaking(arguments));
   body.Set("shape", arguments.shape);
   if (arguments.rootfs) body.Set("rootfs", *arguments.rootfs);
+  if (arguments.driver) body.Set("driver", *arguments.driver);
   if (arguments.auto_pause) body.Set("auto_pause_after_seconds", Seconds(*arguments.auto_pause));
   if (arguments.delete_after) body.Set("delete_after_seconds", Seconds(*arguments.delete_after));
   CAISSON_ASSIGN(const json::Value view, client.Call("POST", "/v1/sandboxes", std::move(body)));

@@ -18,6 +18,9 @@ Result<ExitCode> SandboxExec(const SandboxArguments&, ServiceClient&, Console&);
 Result<ExitCode> SandboxCopy(const SandboxArguments&, ServiceClient&, Console&);
 Result<ExitCode> SandboxLogs(const SandboxArguments&, ServiceClient&, Console&);
 Result<ExitCode> SandboxShell(const SandboxArguments&, ServiceClient&, Console&);
+Result<ExitCode> SandboxEgress(const SandboxArguments&, ServiceClient&, Console&);
+Result<ExitCode> SandboxNetworks(const SandboxArguments&, ServiceClient&, Console&);
+Result<ExitCode> SandboxJoin(const SandboxArguments&, ServiceClient&, Console&);
 
 // KEY=VALUE, or KEY as it is in this process's environment. Fails with cli.usage.
 Result<json::Object> ReadPairs(const std::vector<std::string>& pairs, const char* option,

@@ -123,10 +123,12 @@ Result<os::UniqueFd> TakeHelperLock(const Places& places) {
   return lock;
 }
 
-Result<Helper> StartHelper(const Places& places, const ServiceUser& user) {
+Result<Helper> StartHelper(const Places& places, const ServiceUser& user,
+                           const std::vector<std::string>& drivers) {
   std::vector<std::string> words{"caisson",  "machined",    "--state",   places.machines,
                                  "--socket", places.socket, "--user",    std::to_string(user.uid),
                                  "--images", places.images, "--network", places.network};
+  for (const std::string& driver : drivers) words.insert(words.end(), {"--driver", driver});
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -186,7 +188,7 @@ Result<Prepared> PrepareAsRoot(const ServeArguments& arguments, const Places& pl
   if (!arguments.machined) {
     // The helper's watcher inherits it.
     CAISSON_ASSIGN(const os::UniqueFd lock, TakeHelperLock(places));
-    CAISSON_ASSIGN(prepared.helper, StartHelper(places, user));
+    CAISSON_ASSIGN(prepared.helper, StartHelper(places, user, arguments.drivers));
     CAISSON_TRY(AwaitHelper(places, prepared.helper.pid));
   }
   CAISSON_ASSIGN(prepared.images, ShowImages(places));
@@ -261,10 +263,17 @@ Result<void> Run(const ServeArguments& arguments, Console& console, const std::s
   } else {
     CAISSON_TRY(MakeServiceDirectory(places.service, {.uid = geteuid(), .gid = getegid()}));
   }
-  CAISSON_ASSIGN(const auto driver, machine::helper::RemoteDriver::Open({.socket = places.socket}));
+  std::vector<std::unique_ptr<machine::Driver>> opened;
+  std::vector<machine::Driver*> drivers;
+  for (const std::string& name : arguments.drivers) {
+    CAISSON_ASSIGN(auto driver,
+                   machine::helper::RemoteDriver::Open({.socket = places.socket, .driver = name}));
+    drivers.push_back(driver.get());
+    opened.push_back(std::move(driver));
+  }
   api::Log log(STDERR_FILENO);
   return api::Serve(
-      OptionsOf(arguments, places, std::move(listeners)), *driver, log,
+      OptionsOf(arguments, places, std::move(listeners)), control::Drivers(drivers), log,
       [&](const api::Ready& ready) {
         Tell(ready, console);
         os::TellServiceManager("READY=1");

@@ -23,9 +23,10 @@ struct ServeArguments {
   std::optional<std::string> tls_listen;
   std::optional<std::string> certificate;
   std::optional<std::string> certificate_key;
-  std::optional<std::string> state;     // directory; /var/lib/caisson
-  std::optional<std::string> machined;  // socket of a helper that somebody else runs
-  std::optional<std::string> user;      // to become before listening
+  std::optional<std::string> state;          // directory; /var/lib/caisson
+  std::optional<std::string> machined;       // socket of a helper that somebody else runs
+  std::vector<std::string> drivers{"jail"};  // the first is the standard one
+  std::optional<std::string> user;           // to become before listening
   std::optional<std::string> public_url;
   std::optional<std::string> ingress_domain;
   std::optional<std::string> images;  // directory
@@ -83,7 +84,11 @@ struct SandboxArguments {
     kFork,
     kRemove,
     kReap,
-    kShell
+    kShell,
+    kEgress,
+    kNetworks,
+    kJoin,
+    kLeave
   };
   Action action = Action::kList;
   ConnectionArguments connection;
@@ -93,6 +98,7 @@ struct SandboxArguments {
   std::string destination;
   std::string shape = "s-1vcpu-1gb";
   std::optional<std::string> rootfs;
+  std::optional<std::string> driver;
   std::optional<std::string> name;
   std::vector<std::string> labels;  // key=value
   std::vector<std::string> envs;    // KEY=VALUE, or KEY of this environment
@@ -103,6 +109,10 @@ struct SandboxArguments {
   std::optional<std::chrono::milliseconds> idle;     // reap
   std::optional<std::string> cwd;
   std::optional<std::string> process;  // logs
+  std::string network;                 // join, leave
+  std::optional<std::string> network_to_make;
+  std::optional<std::string> network_to_remove;
+  bool log = false;  // egress
   bool ingress = false;
   bool start_paused = false;
   bool follow = false;

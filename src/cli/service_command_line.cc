@@ -86,6 +86,13 @@ void AddServe(CLI::App* app, const std::function<void(ServiceArguments)>& take) 
                    "Socket of a helper that runs already, in place of one of its own")
       ->type_name("PATH");
   command
+      ->add_option("--driver", arguments->drivers,
+                   "What machines are made with (jail); can be given several times, the first is "
+                   "taken when nobody asks for another one")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
+  command
       ->add_option("--user", arguments->user,
                    "User to become (caisson where there is one, else a number of its own)")
       ->type_name("USER");
@@ -223,6 +230,10 @@ class SandboxCommands {
     AddSimple("rm", "Delete sandboxes", SandboxArguments::Action::kRemove);
     AddReap();
     AddShell();
+    AddEgress();
+    AddNetworks();
+    AddMembership("join", "Put a sandbox into a network", SandboxArguments::Action::kJoin);
+    AddMembership("leave", "Take a sandbox out of a network", SandboxArguments::Action::kLeave);
   }
 
  private:
@@ -276,6 +287,8 @@ class SandboxCommands {
   void AddCreate() {
     CLI::App* command = Add("create", "Make a sandbox", Action::kCreate);
     command->add_option("--shape", arguments_->shape, "Its size (s-1vcpu-1gb)")->type_name("ID");
+    command->add_option("--driver", arguments_->driver, "What the machine is made with")
+        ->type_name("NAME");
     command->add_option("--rootfs", arguments_->rootfs, "Root file system or template (devbox:1)")
         ->type_name("NAME");
     AddMaking(command);
@@ -342,6 +355,26 @@ class SandboxCommands {
     CLI::App* command = Add("shell", "Open a terminal in a sandbox", Action::kShell);
     AddName(command);
     command->add_option("COMMAND", arguments_->command, "After --: a command in place of a shell")
+        ->type_name("");
+  }
+
+  void AddEgress() {
+    CLI::App* command = Add("egress", "Show or change what a sandbox may reach", Action::kEgress);
+    AddName(command);
+    command->add_option("RULE", arguments_->egress, "Rules in place of those that it has")
+        ->type_name("");
+    command->add_flag("--log", arguments_->log, "Show what was denied to it");
+  }
+  void AddNetworks() {
+    CLI::App* command = Add("networks", "List networks between sandboxes", Action::kNetworks);
+    command->add_option("--create", arguments_->network_to_make, "Make one")->type_name("NAME");
+    command->add_option("--rm", arguments_->network_to_remove, "Delete one")->type_name("NAME");
+  }
+  void AddMembership(const char* name, const char* help, Action action) {
+    CLI::App* command = Add(name, help, action);
+    AddName(command);
+    command->add_option("NETWORK", arguments_->network, "Its id or name")
+        ->required()
         ->type_name("");
   }
 

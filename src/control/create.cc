@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making sandboxes: plan, row, machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 
@@ -20,10 +21,23 @@ namespace {
 constexpr std::int64_t kMib = 1 << 20;
 constexpr int kNameAttempts = 8;
 
-Result<egress::Policy> ParseEgress(const std::vector<std::string>& rules) {
-  auto policy = egress::Policy::Parse(rules);
+Result<egress::Policy> AtEgress(Result<egress::Policy> policy) {
   if (policy) return policy;
   return FailAt("egress", policy.error().code, policy.error().message);
+}
+
+// Which driver the machine has: the one that is asked for, which a template cannot change.
+Result<void> ChooseDriver(const Drivers& drivers, const std::string& wanted, Sandbox& row) {
+  if (!wanted.empty() && !drivers.Has(wanted)) {
+    return FailAt("driver", errors::kControlUnknownDriver,
+                  fmt::format("there is no driver '{}' here; this server has {}",
+                              wanted.substr(0, 64), fmt::join(drivers.names(), ", ")));
+  }
+  if (row.driver.empty()) row.driver = wanted.empty() ? drivers.standard() : wanted;
+  if (wanted.empty() || row.driver == wanted) return {};
+  return FailAt("driver", errors::kControlOtherDriver,
+                fmt::format("{} belongs to the driver {}, and its disk cannot be had by another",
+                            row.rootfs, row.driver));
 }
 
 Result<void> CheckPlace(const SandboxesOptions& options, const CreateRequest& request) {
@@ -56,6 +70,7 @@ Result<void> FindRootfs(store::Rows& rows, const std::vector<RootImage>& catalog
   CAISSON_ASSIGN(const auto found, rows.FindTemplate(row.tenant, name));
   if (found && found->state == store::TemplateState::kReady) {
     row.image = found->image;
+    row.driver = found->driver;
     row.environment = found->environment;
     row.directory = found->directory;
     if (row.disk_mib >= kTemplateDiskMib) return {};
@@ -92,7 +107,8 @@ Result<void> CheckRequestedName(const std::string& name) {
 
 }  // namespace
 
-machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, std::uint64_t pids) {
+machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,
+                            const std::vector<std::string>& networks, std::uint64_t pids) {
   machine::MachineSpec spec;
   spec.id = row.id;
   spec.host_name = row.name;
@@ -102,6 +118,7 @@ machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, st
   spec.disk_bytes = static_cast<std::uint64_t>(row.disk_mib * kMib);
   spec.pids = pids;
   spec.network = policy;
+  spec.shared_networks = {networks.begin(), networks.end()};
   return spec;
 }
 
@@ -131,7 +148,6 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
                   "the quota of a new sandbox is the tenant's; recharge it, or set it on a fork");
   }
   Plan plan;
-  CAISSON_ASSIGN(plan.policy, ParseEgress(request.egress));
   Sandbox& row = plan.row;
   CAISSON_ASSIGN(row.disk_mib,
                  DiskOf(request.disk_mib, shape->default_disk_mib, options_.max_disk_mib));
@@ -143,6 +159,13 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
     CAISSON_ASSIGN(plan.networks, FindNetworks(rows, caller.tenant, request.networks));
     return {};
   }));
+  CAISSON_TRY(ChooseDriver(drivers_, request.driver, row));
+  if (!plan.networks.empty() && !DriverOf(row).capabilities().shared_networks) {
+    return FailAt("networks", errors::kMachineUnsupported,
+                  fmt::format("the driver {} cannot join sandboxes in networks", row.driver));
+  }
+  row.egress = request.egress;
+  CAISSON_ASSIGN(plan.policy, AtEgress(PolicyOf(row)));
   const Milliseconds now = Now();
   row.id = "sb-" + MakeUlid(now);
   row.name = request.name;
@@ -153,10 +176,10 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
   row.vcpus = shape->vcpus;
   row.cpus = static_cast<double>(shape->vcpus);
   row.memory_mib = shape->memory_mib;
-  row.egress = request.egress;
   row.envs = request.envs;
   row.labels = request.labels;
   row.ingress_enabled = request.ingress_enabled;
+  row.ingress_wakes = request.ingress_wakes;
   row.auto_pause_seconds = request.auto_pause_seconds;
   row.created_at = now;
   if (request.delete_after_seconds.value_or(0) > 0) {
@@ -182,6 +205,7 @@ Result<Sandboxes::Plan> Sandboxes::PlanFork(const Caller& caller, const Sandbox&
   const Milliseconds now = Now();
   Sandbox& row = plan.row;
   row = parent;
+  CAISSON_TRY(ChooseDriver(drivers_, request.driver, row));
   row.id = "sb-" + MakeUlid(now);
   row.name = request.name;
   row.state = SandboxState::kForking;
@@ -207,7 +231,7 @@ Result<Sandboxes::Plan> Sandboxes::PlanFork(const Caller& caller, const Sandbox&
     row.ingress_token_hash = HashOf(plan.ingress_token);
   }
   plan.start_paused = request.start_paused;
-  CAISSON_ASSIGN(plan.policy, ParseEgress(row.egress));
+  CAISSON_ASSIGN(plan.policy, AtEgress(PolicyOf(row)));
   CAISSON_TRY(store_.Read([&](store::Rows& rows) -> Result<void> {
     CAISSON_ASSIGN(const auto networks, rows.NetworksOf(parent.id));
     for (const store::Network& network : networks) plan.networks.push_back(network.id);
@@ -290,15 +314,16 @@ Result<Sandbox> Sandboxes::AwaitRepeated(const Caller& caller, const std::string
 // Makes the machine of a row that is in the store, and says how it went there.
 Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::Machine>()>& make) {
   const auto start = std::chrono::steady_clock::now();
+  machine::Driver& driver = DriverOf(plan.row);
   auto made = make();
   if (made && plan.start_paused) {
-    if (auto paused = driver_.Pause(plan.row.id, machine::Level::kMemory); !paused) {
+    if (auto paused = driver.Pause(plan.row.id, machine::Level::kMemory); !paused) {
       made = Fail(paused.error());
     }
   }
   if (!made) {
     // Nothing is left after a failed Create, but there may be after a failed Pause.
-    static_cast<void>(driver_.Destroy(plan.row.id));
+    static_cast<void>(driver.Destroy(plan.row.id));
     static_cast<void>(Move(plan.row.id, SandboxEvent::kBootFailed, [&](Sandbox& row) {
       row.failure = made.error().message;
       row.destroyed_at = Now();
@@ -316,7 +341,7 @@ Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::
              if (plan.start_paused) row.paused_at = Now();
            });
   // Nobody would own the machine.
-  if (!moved) static_cast<void>(driver_.Destroy(plan.row.id));
+  if (!moved) static_cast<void>(driver.Destroy(plan.row.id));
   return moved;
 }
 
@@ -331,10 +356,11 @@ Result<Made> Sandboxes::Create(const Caller& caller, const CreateRequest& reques
     return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
   }
   CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
-                   const auto spec = SpecOf(plan.row, plan.policy, options_.pids);
-                   if (!plan.row.image.starts_with(kSnapshotPrefix)) return driver_.Create(spec);
+                   const auto spec = SpecOf(plan.row, plan.policy, plan.networks, options_.pids);
+                   machine::Driver& driver = DriverOf(plan.row);
+                   if (!plan.row.image.starts_with(kSnapshotPrefix)) return driver.Create(spec);
                    const std::string_view snapshot(plan.row.image);
-                   return driver_.Restore(
+                   return driver.Restore(
                        std::string(snapshot.substr(std::string_view(kSnapshotPrefix).size())),
                        spec);
                  }));
@@ -361,7 +387,8 @@ Result<Made> Sandboxes::Fork(const Caller& caller, const std::string& parent,
     return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
   }
   CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
-                   return driver_.Fork(parent, SpecOf(plan.row, plan.policy, options_.pids));
+                   return DriverOf(plan.row).Fork(
+                       parent, SpecOf(plan.row, plan.policy, plan.networks, options_.pids));
                  }));
   activity_.Touch(sandbox.id);
   return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};

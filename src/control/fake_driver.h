@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver without machines, for the tests of this folder alone: keeps what it was told, and fails
-// or waits where a test says so.
+// A driver without machines, for the tests of this folder and of the API: keeps what it was told,
+// and fails or waits where a test says so.
 #pragma once
 
 #include <fcntl.h>
@@ -23,11 +23,13 @@ class FakeDriver : public machine::Driver {
   };
 
   machine::Capabilities capabilities() const override {
-    return {.driver = "fake",
+    return {.driver = name,
+            .isolation_class = "namespaces",
             .pause = machine::Level::kMemory,
             .fork = machine::Extent::kFilesystem,
             .resize_disk = true,
-            .network = true};
+            .network = true,
+            .shared_networks = true};
   }
   Result<machine::Machine> Create(const machine::MachineSpec& spec) override {
     CAISSON_TRY(Before("create", spec.id));
@@ -80,6 +82,13 @@ class FakeDriver : public machine::Driver {
     machines.at(id).spec.network = policy;
     return {};
   }
+  Result<void> SetSharedNetworks(const std::string& id,
+                                 const std::set<std::string>& networks) override {
+    CAISSON_TRY(Before("networks", id));
+    const std::lock_guard lock(mutex_);
+    machines.at(id).spec.shared_networks = networks;
+    return {};
+  }
   Result<machine::Stats> ReadStats(const std::string& id) override {
     const std::lock_guard lock(mutex_);
     const auto found = machines.find(id);
@@ -107,6 +116,7 @@ class FakeDriver : public machine::Driver {
     return machines.at(id).machine.state;
   }
 
+  std::string name = "fake";
   // Called at the start of each operation; what it fails with is the outcome.
   std::function<Result<void>(const std::string& operation, const std::string& id)> before;
   std::map<std::string, Entry> machines;

@@ -23,7 +23,8 @@ inline constexpr const char* kSnapshotPrefix = "snapshot:";
 inline constexpr std::int64_t kTemplateDiskMib = 4096;
 
 // What the driver is told about a row.
-machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy, std::uint64_t pids);
+machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,
+                            const std::vector<std::string>& networks, std::uint64_t pids);
 
 // The Status of a driver as that of the control plane: full stays full, everything else is
 // control.machine with the driver's words.

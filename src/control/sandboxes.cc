@@ -29,10 +29,10 @@ std::unexpected<Status> WrongState(const Sandbox& sandbox, const std::string& wh
 
 }  // namespace
 
-Sandboxes::Sandboxes(SandboxesOptions options, store::Store& store, machine::Driver& driver)
+Sandboxes::Sandboxes(SandboxesOptions options, store::Store& store, Drivers drivers)
     : options_(std::move(options)),
       store_(store),
-      driver_(driver),
+      drivers_(std::move(drivers)),
       activity_(options_.steady),
       tended_at_(options_.steady()) {}
 
@@ -143,7 +143,7 @@ Result<Sandbox> Sandboxes::PauseHeld(Sandbox sandbox, bool only_when_idle) {
   const std::string id = sandbox.id;
   // Whoever began to use it before the row said "pausing" has it; whoever comes later waits.
   if (only_when_idle && activity_.InUse(id)) return Move(id, SandboxEvent::kPauseUndone);
-  if (auto paused = driver_.Pause(id, machine::Level::kMemory); !paused) {
+  if (auto paused = DriverOf(sandbox).Pause(id, machine::Level::kMemory); !paused) {
     CAISSON_TRY(Move(id, SandboxEvent::kPauseUndone));
     return Fail(OfDriver(paused.error(), "the sandbox could not be paused and runs on"));
   }
@@ -164,7 +164,7 @@ Result<Sandbox> Sandboxes::ResumeHeld(const Sandbox& sandbox) {
   }
   // What is counted as used begins with the resume, so that it is not paused again at once.
   activity_.Touch(id);
-  if (auto resumed = driver_.Resume(id); !resumed) {
+  if (auto resumed = DriverOf(sandbox).Resume(id); !resumed) {
     CAISSON_TRY(Move(id, SandboxEvent::kResumeFailed,
                      [&](Sandbox& row) { row.failure = resumed.error().message; }));
     return Fail(OfDriver(resumed.error(), "the sandbox could not be resumed; try again"));
@@ -189,10 +189,10 @@ Result<Sandbox> Sandboxes::Resume(const Caller& caller, const std::string& id) {
 Result<Sandbox> Sandboxes::DeleteHeld(const Sandbox& sandbox) {
   if (sandbox.state == SandboxState::kDestroyed) return sandbox;
   if (sandbox.state == SandboxState::kFailed) return Move(sandbox.id, SandboxEvent::kDelete);
-  CountTraffic(sandbox.id);
+  CountTraffic(sandbox);
   CAISSON_ASSIGN(Sandbox destroying, Move(sandbox.id, SandboxEvent::kDelete));
   // Tried again by Tend until it works.
-  if (!driver_.Destroy(sandbox.id)) return destroying;
+  if (!DriverOf(sandbox).Destroy(sandbox.id)) return destroying;
   return Move(sandbox.id, SandboxEvent::kDeleted, [&](Sandbox& row) { row.destroyed_at = Now(); });
 }
 
@@ -215,6 +215,7 @@ Result<Made> Sandboxes::Patch(const Caller& caller, const std::string& id,
   CAISSON_ASSIGN(made.sandbox, ChangeRow(id, [&](Sandbox& row) -> Result<void> {
                    if (IsTerminal(row.state)) return WrongState(row, "changes");
                    if (request.ingress_enabled) row.ingress_enabled = *request.ingress_enabled;
+                   if (request.ingress_wakes) row.ingress_wakes = *request.ingress_wakes;
                    if (request.ingress_token) {
                      row.ingress_token_hash =
                          *request.ingress_token ? HashOf(made.ingress_token) : "";
@@ -262,7 +263,8 @@ Result<Sandbox> Sandboxes::Resize(const Caller& caller, const std::string& id,
     CAISSON_TRY(rows.UpdateSandbox(*row));
     return *std::move(row);
   }));
-  if (auto done = driver_.Resize(id, static_cast<std::uint64_t>(disk_mib) << 20); !done) {
+  const auto bytes = static_cast<std::uint64_t>(disk_mib) << 20;
+  if (auto done = DriverOf(sandbox).Resize(id, bytes); !done) {
     CAISSON_TRY(ChangeRow(id, [&](Sandbox& row) -> Result<void> {
       row.disk_mib = sandbox.disk_mib;
       return {};
@@ -275,17 +277,25 @@ Result<Sandbox> Sandboxes::Resize(const Caller& caller, const std::string& id,
 Result<void> Sandboxes::ApplyNetwork(const Sandbox& sandbox) {
   CAISSON_ASSIGN(const auto policy, sandbox.is_capped
                                         ? Result<egress::Policy>(egress::Policy::DenyAll())
-                                        : egress::Policy::Parse(sandbox.egress));
-  return driver_.SetNetwork(sandbox.id, policy);
+                                        : PolicyOf(sandbox));
+  return DriverOf(sandbox).SetNetwork(sandbox.id, policy);
+}
+
+Result<egress::Policy> Sandboxes::PolicyOf(const Sandbox& sandbox) const {
+  const bool takes_names = DriverOf(sandbox).capabilities().host_name_rules;
+  return egress::Policy::Parse(
+      sandbox.egress, takes_names ? egress::HostNames::kEnforced : egress::HostNames::kRefused);
 }
 
 Result<Sandbox> Sandboxes::SetEgress(const Caller& caller, const std::string& id,
                                      const std::vector<std::string>& rules) {
-  if (auto policy = egress::Policy::Parse(rules); !policy) {
-    return FailAt("egress", policy.error().code, policy.error().message);
-  }
   const KeyedLocks::Held held(locks_, id);
   CAISSON_ASSIGN(Sandbox sandbox, Get(caller, id));
+  Sandbox wanted = sandbox;
+  wanted.egress = rules;
+  if (auto policy = PolicyOf(wanted); !policy) {
+    return FailAt("egress", policy.error().code, policy.error().message);
+  }
   if (sandbox.state != SandboxState::kRunning && sandbox.state != SandboxState::kPaused) {
     return WrongState(sandbox, "a change of its network");
   }
@@ -302,6 +312,12 @@ Result<Sandbox> Sandboxes::SetEgress(const Caller& caller, const std::string& id
     return Fail(OfDriver(applied.error(), "the rules could not be applied and the old ones stand"));
   }
   return sandbox;
+}
+
+Result<egress::NetworkLog> Sandboxes::ReadNetworkLog(const Sandbox& sandbox, std::uint64_t after) {
+  auto log = DriverOf(sandbox).ReadNetworkLog(sandbox.id, after);
+  if (log || log.error().code == errors::kMachineUnsupported) return log;
+  return Fail(OfDriver(log.error(), "what was denied cannot be read"));
 }
 
 // ---- use
@@ -331,26 +347,35 @@ Result<InUse> Sandboxes::HoldForIngress(const std::string& id, std::string_view 
       row && row->ingress_enabled && !IsTerminal(row->state) &&
       (row->ingress_token_hash.empty() || row->ingress_token_hash == HashOf(token));
   if (!is_open) return Fail(errors::kControlNotFound, "there is nothing at this address");
-  return Hold({.tenant = row->tenant, .actor = "ingress"}, id);
+  const Caller visitor{.tenant = row->tenant, .actor = "ingress"};
+  if (row->ingress_wakes) {
+    // Held in use before it runs, so that it is not paused again before the visit.
+    Use use(activity_, id);
+    const KeyedLocks::Held held(locks_, id);
+    CAISSON_ASSIGN(const Sandbox sandbox, Get(visitor, id));
+    if (sandbox.state == SandboxState::kPaused && !draining_) CAISSON_TRY(ResumeHeld(sandbox));
+  }
+  return Hold(visitor, id);
 }
 
 Result<os::UniqueFd> Sandboxes::Connect(const Sandbox& sandbox) {
-  auto connected = driver_.Connect(sandbox.id);
+  auto connected = DriverOf(sandbox).Connect(sandbox.id);
   if (connected) return connected;
   return Fail(errors::kControlLost, fmt::format("the machine of the sandbox does not answer: {}",
                                                 connected.error().message));
 }
 
 Result<machine::Stats> Sandboxes::ReadStats(const Sandbox& sandbox) {
-  auto stats = driver_.ReadStats(sandbox.id);
+  auto stats = DriverOf(sandbox).ReadStats(sandbox.id);
   if (stats) return stats;
   return Fail(OfDriver(stats.error(), "the machine cannot be measured"));
 }
 
 // ---- traffic
 
-void Sandboxes::CountTraffic(const std::string& id) {
-  const auto stats = driver_.ReadStats(id);
+void Sandboxes::CountTraffic(const Sandbox& of) {
+  const std::string& id = of.id;
+  const auto stats = DriverOf(of).ReadStats(id);
   if (!stats) return;
   const auto out = static_cast<std::int64_t>(stats->network_sent_bytes);
   const auto in = static_cast<std::int64_t>(stats->network_received_bytes);
@@ -388,7 +413,7 @@ Result<Sandbox> Sandboxes::ReadBandwidth(const Caller& caller, const std::string
   CAISSON_ASSIGN(const Sandbox sandbox, Get(caller, id));
   if (sandbox.state == SandboxState::kRunning || sandbox.state == SandboxState::kPaused) {
     const KeyedLocks::Held held(locks_, id);
-    CountTraffic(id);
+    CountTraffic(sandbox);
   }
   return Get(caller, id);
 }
@@ -402,13 +427,13 @@ Result<Sandbox> Sandboxes::Recharge(const Caller& caller, const std::string& id,
   }
   const KeyedLocks::Held held(locks_, id);
   CAISSON_TRY(Get(caller, id));
-  CAISSON_TRY(ChangeRow(id, [&](Sandbox& row) -> Result<void> {
-    if (IsTerminal(row.state)) return WrongState(row, "a recharge");
-    if (row.bandwidth_quota == store::kUnlimited) return {};
-    row.bandwidth_quota = std::min(kMost, row.bandwidth_quota + add_bytes);
-    return {};
-  }));
-  CountTraffic(id);
+  CAISSON_ASSIGN(const Sandbox recharged, ChangeRow(id, [&](Sandbox& row) -> Result<void> {
+                   if (IsTerminal(row.state)) return WrongState(row, "a recharge");
+                   if (row.bandwidth_quota == store::kUnlimited) return {};
+                   row.bandwidth_quota = std::min(kMost, row.bandwidth_quota + add_bytes);
+                   return {};
+                 }));
+  CountTraffic(recharged);
   return Get(caller, id);
 }
 

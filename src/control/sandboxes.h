@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of sandboxes over one machine::Driver. Every transition is written to the store before
-// it is acted on, so that whoever comes after a crash knows what was under way. Operations on one
-// sandbox follow one another; reading never waits. Thread-safe.
+// The life of sandboxes over the drivers of machines. Every transition is written to the store
+// before it is acted on, so that whoever comes after a crash knows what was under way. Operations
+// on one sandbox follow one another; reading never waits. Thread-safe.
 //
 // What a caller does not own does not exist for him (control.not_found). Fails also with what the
 // driver says, as control.machine or control.full.
@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "control/activity.h"
 #include "control/admission.h"
+#include "control/drivers.h"
 #include "control/identity.h"
 #include "control/keyed_lock.h"
 #include "control/states.h"
@@ -58,12 +59,13 @@ struct SandboxesOptions {
   // A clock that never jumps, for how long something lasts; since any moment.
   std::function<Milliseconds()> steady = ReadSteadyClock;
   // True when the agent of a running machine answers.
-  std::function<bool(const std::string& id)> answers;
+  std::function<bool(machine::Driver& driver, const std::string& id)> answers;
 };
 
 struct CreateRequest {
   std::string shape;
   std::string rootfs;  // empty: the default
+  std::string driver;  // empty: that of the template, else the standard one
   std::string name;    // empty: one is made
   std::int64_t disk_mib = 0;
   std::vector<std::string> egress;
@@ -72,6 +74,7 @@ struct CreateRequest {
   std::map<std::string, std::string> labels;
   bool ingress_enabled = false;
   bool ingress_token = false;
+  bool ingress_wakes = false;  // a preview request resumes it
   std::optional<std::int64_t> auto_pause_seconds;
   std::optional<std::int64_t> delete_after_seconds;
   std::int64_t bandwidth_quota = 0;
@@ -82,6 +85,7 @@ struct CreateRequest {
 struct ForkRequest {  // absent: as the parent
   bool start_paused = false;
   std::string name;
+  std::string driver;  // empty, or the parent's
   std::optional<std::vector<std::string>> egress;
   std::optional<std::map<std::string, std::string>> envs;
   std::optional<std::map<std::string, std::string>> labels;
@@ -92,6 +96,7 @@ struct ForkRequest {  // absent: as the parent
 struct PatchRequest {
   std::optional<bool> ingress_enabled;
   std::optional<bool> ingress_token;  // true: a new one, false: none
+  std::optional<bool> ingress_wakes;
   std::optional<std::int64_t> auto_pause_seconds;
   bool disable_auto_pause = false;
   std::optional<std::map<std::string, std::string>> labels;
@@ -116,7 +121,7 @@ struct InUse {
 
 class Sandboxes {
  public:
-  Sandboxes(SandboxesOptions options, store::Store& store, machine::Driver& driver);
+  Sandboxes(SandboxesOptions options, store::Store& store, Drivers drivers);
 
   Result<Made> Create(const Caller& caller, const CreateRequest& request,
                       const Repeatable& repeatable = {});
@@ -134,6 +139,13 @@ class Sandboxes {
   Result<Sandbox> SetEgress(const Caller& caller, const std::string& id,
                             const std::vector<std::string>& rules);
 
+  // A network of the tenant's by id or name (control/networks.h). Fails with control.state,
+  // control.not_found, egress.bad_network, machine.unsupported; the old ones stand then.
+  Result<Sandbox> Join(const Caller& caller, const std::string& id, const std::string& network);
+  Result<Sandbox> Leave(const Caller& caller, const std::string& id, const std::string& network);
+  // What was denied to it, and what its rules by name have let through (machine/driver.h).
+  Result<egress::NetworkLog> ReadNetworkLog(const Sandbox& sandbox, std::uint64_t after);
+
   // The sandbox, running and held in use; fails with control.paused, control.state.
   Result<InUse> Hold(const Caller& caller, const std::string& id);
   // For a preview URL, which needs no key: only what has ingress switched on.
@@ -147,7 +159,10 @@ class Sandboxes {
 
   Result<std::vector<RootImage>> Catalogue() const { return options_.catalogue(); }
   const SandboxesOptions& options() const { return options_; }
-  machine::Driver& driver() { return driver_; }
+  const Drivers& drivers() const { return drivers_; }
+  machine::Driver& DriverOf(const Sandbox& sandbox) const { return drivers_.Of(sandbox.driver); }
+  // The rules as the sandbox's driver takes them.
+  Result<egress::Policy> PolicyOf(const Sandbox& sandbox) const;
   store::Store& store() { return store_; }
   Activity& activity() { return activity_; }
 
@@ -204,20 +219,23 @@ class Sandboxes {
   Result<Sandbox> ResumeHeld(const Sandbox& sandbox);
   Result<Sandbox> DeleteHeld(const Sandbox& sandbox);
   Result<void> ApplyNetwork(const Sandbox& sandbox);
-  void CountTraffic(const std::string& id);
+  Result<Sandbox> ChangeMembership(const Caller& caller, const std::string& id,
+                                   const std::string& network, bool shall_be_in);
+  void CountTraffic(const Sandbox& of);
 
   void AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found);
   void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
   void TendOne(const Sandbox& row);
   bool IsToBeDeleted(const Sandbox& row);
   void LookForTheLost();
+  void DestroyIfNobodys(const std::string& driver, const std::string& id);
   bool IsReserved(const std::string& id);
   void CountAllTraffic();
   void Forget();
 
   SandboxesOptions options_;
   store::Store& store_;
-  machine::Driver& driver_;
+  const Drivers drivers_;
   Activity activity_;
   KeyedLocks locks_;
   std::atomic<bool> draining_ = false;

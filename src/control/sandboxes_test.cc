@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "control/fake_driver.h"
+#include "control/networks.h"
 #include "errors/control.h"
 #include "errors/egress.h"
 #include "store/sqlite/store.h"
@@ -31,7 +32,7 @@ class SandboxesTest : public ::testing::Test {
     options_.host_now = [] { return HostNow{1 << 20, 1 << 20}; };
     options_.now = [this] { return now_.load(); };
     options_.steady = [this] { return steady_.load(); };
-    options_.answers = [this](const std::string& id) {
+    options_.answers = [this](machine::Driver&, const std::string& id) {
       return driver_.Has(id) && driver_.StateOf(id) == machine::State::kRunning && answers_;
     };
     Restart();
@@ -42,7 +43,10 @@ class SandboxesTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void Restart() { sandboxes_ = std::make_unique<Sandboxes>(options_, *store_, driver_); }
+  void Restart() { Restart({&driver_}); }
+  void Restart(const std::vector<machine::Driver*>& drivers) {
+    sandboxes_ = std::make_unique<Sandboxes>(options_, *store_, Drivers(drivers));
+  }
   Sandbox Make(const CreateRequest& request = {.shape = "s-1vcpu-256mb"}) {
     auto made = sandboxes_->Create(alice_, request);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
@@ -473,6 +477,111 @@ TEST_F(SandboxesTest, TakesNothingNewWhileDraining) {
   sandboxes_->Drain();
   EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.draining");
   EXPECT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+}
+
+TEST_F(SandboxesTest, MakesMachinesWithTheDriverThatIsAskedFor) {
+  FakeDriver other;
+  other.name = "other";
+  Restart({&driver_, &other});
+  const Sandbox standard = Make();
+  EXPECT_EQ(standard.driver, "fake");
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .driver = "other"});
+  EXPECT_EQ(sandbox.driver, "other");
+  EXPECT_TRUE(other.Has(sandbox.id));
+  EXPECT_FALSE(driver_.Has(sandbox.id));
+  const auto unknown = sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .driver = "teapot"});
+  EXPECT_EQ(CodeOf(unknown), "control.unknown_driver");
+  EXPECT_EQ(unknown.error().details, "driver");
+  ASSERT_TRUE(sandboxes_->Pause(alice_, sandbox.id));
+  EXPECT_EQ(other.StateOf(sandbox.id), machine::State::kPausedInMemory);
+  EXPECT_EQ(CodeOf(sandboxes_->Fork(alice_, sandbox.id, {.driver = "fake"})),
+            "control.other_driver");
+  const auto fork = sandboxes_->Fork(alice_, sandbox.id, {});
+  ASSERT_TRUE(fork);
+  EXPECT_TRUE(other.Has(fork->sandbox.id));
+  TendFor(3);
+  EXPECT_TRUE(driver_.Has(standard.id));
+  EXPECT_TRUE(other.Has(fork->sandbox.id));
+}
+
+TEST_F(SandboxesTest, LeavesTheMachinesOfADriverAloneThatIsNotThere) {
+  FakeDriver other;
+  other.name = "other";
+  Restart({&driver_, &other});
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .driver = "other"});
+  Restart();
+  ASSERT_TRUE(sandboxes_->Adopt());
+  TendFor(6);
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  EXPECT_EQ(CodeOf(sandboxes_->Pause(alice_, sandbox.id)), "control.machine");
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kRunning);
+  EXPECT_EQ(sandboxes_->Delete(alice_, sandbox.id)->state, SandboxState::kDestroying);
+  EXPECT_TRUE(other.Has(sandbox.id));
+  Restart({&driver_, &other});
+  ASSERT_TRUE(sandboxes_->Adopt());
+  EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+  EXPECT_FALSE(other.Has(sandbox.id));
+}
+
+TEST_F(SandboxesTest, APreviewRequestWakesOnlyWhatShallWake) {
+  const Sandbox asleep = Make({.shape = "s-1vcpu-256mb", .ingress_enabled = true});
+  const Sandbox wakes =
+      Make({.shape = "s-1vcpu-256mb", .ingress_enabled = true, .ingress_wakes = true});
+  for (const std::string& id : {asleep.id, wakes.id}) {
+    ASSERT_TRUE(sandboxes_->Pause(alice_, id));
+  }
+  EXPECT_EQ(CodeOf(sandboxes_->HoldForIngress(asleep.id, "")), "control.paused");
+  const auto held = sandboxes_->HoldForIngress(wakes.id, "");
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->sandbox.state, SandboxState::kRunning);
+  ASSERT_TRUE(sandboxes_->Patch(alice_, asleep.id, {.ingress_wakes = true}));
+  EXPECT_TRUE(sandboxes_->HoldForIngress(asleep.id, ""));
+}
+
+TEST_F(SandboxesTest, JoinsSandboxesInNetworks) {
+  Networks networks(*sandboxes_);
+  ASSERT_TRUE(networks.AreThere());
+  const auto made = networks.Create(alice_, "lab");
+  ASSERT_TRUE(made);
+  const std::string id = made->network.id;
+  EXPECT_EQ(CodeOf(networks.Create(alice_, "lab")), "control.bad_network");
+  EXPECT_EQ(CodeOf(networks.Create(alice_, "")), "control.bad_network");
+  EXPECT_EQ(CodeOf(networks.Get(bob_, "lab")), "control.not_found");
+  const Sandbox first = Make({.shape = "s-1vcpu-256mb", .networks = {"lab"}});
+  EXPECT_EQ(driver_.machines.at(first.id).spec.shared_networks, std::set<std::string>{id});
+  const Sandbox second = Make();
+  EXPECT_EQ(CodeOf(sandboxes_->Join(bob_, second.id, id)), "control.not_found");
+  ASSERT_TRUE(sandboxes_->Join(alice_, second.id, "lab"));
+  ASSERT_TRUE(sandboxes_->Join(alice_, second.id, id));  // it is in already
+  EXPECT_EQ(driver_.machines.at(second.id).spec.shared_networks, std::set<std::string>{id});
+  EXPECT_EQ(networks.Get(alice_, id)->members.size(), 2U);
+  EXPECT_EQ(CodeOf(networks.Delete(alice_, id)), "control.in_use");
+  ASSERT_TRUE(sandboxes_->Leave(alice_, second.id, "lab"));
+  EXPECT_EQ(CodeOf(sandboxes_->Leave(alice_, second.id, "lab")), "control.not_found");
+  EXPECT_TRUE(driver_.machines.at(second.id).spec.shared_networks.empty());
+  ASSERT_TRUE(sandboxes_->Delete(alice_, first.id));
+  EXPECT_TRUE(networks.Delete(alice_, id));
+  EXPECT_TRUE(networks.List(alice_)->empty());
+}
+
+TEST_F(SandboxesTest, StaysInItsNetworksWhenTheDriverCannotChangeThem) {
+  Networks networks(*sandboxes_);
+  ASSERT_TRUE(networks.Create(alice_, "lab"));
+  const Sandbox sandbox = Make();
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation != "networks") return {};
+    return Fail(errors::kMachineUnavailable, "the packet filter fails");
+  };
+  EXPECT_EQ(CodeOf(sandboxes_->Join(alice_, sandbox.id, "lab")), "control.machine");
+  EXPECT_TRUE(networks.Get(alice_, "lab")->members.empty());
+  driver_.before = nullptr;
+  ASSERT_TRUE(sandboxes_->Join(alice_, sandbox.id, "lab"));
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation != "networks") return {};
+    return Fail(errors::kMachineUnavailable, "the packet filter fails");
+  };
+  EXPECT_EQ(CodeOf(sandboxes_->Leave(alice_, sandbox.id, "lab")), "control.machine");
+  EXPECT_EQ(networks.Get(alice_, "lab")->members.size(), 1U);
 }
 
 TEST_F(SandboxesTest, IngressNeedsItsSwitchAndItsToken) {

@@ -60,7 +60,7 @@ class Watches {
   };
 
   std::unique_ptr<agent::Watch> Begin(const Sandbox& row) {
-    auto connection = sandboxes_.driver().Connect(row.id);
+    auto connection = sandboxes_.DriverOf(row).Connect(row.id);
     if (!connection) return nullptr;
     auto watch = agent::Watch::Start(*std::move(connection));
     return watch ? std::make_unique<agent::Watch>(*std::move(watch)) : nullptr;

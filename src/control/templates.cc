@@ -2,6 +2,7 @@
 #include "control/templates.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -57,15 +58,20 @@ Templates::Templates(Sandboxes& sandboxes) : sandboxes_(sandboxes), store_(sandb
 
 // Snapshots of templates that were deleted, or whose build was broken off.
 void Templates::Tidy() {
-  if (sandboxes_.driver().capabilities().snapshot == machine::Extent::kNone) return;
-  const auto snapshots = sandboxes_.driver().ListSnapshots();
   const auto rows = store_.Read([](store::Rows& all) { return all.Templates(std::nullopt); });
-  if (!snapshots || !rows) return;
-  for (const machine::Snapshot& snapshot : *snapshots) {
-    const bool is_known =
-        std::ranges::find(*rows, snapshot.id, &store::Template::id) != rows->end();
-    if (snapshot.id.starts_with(kTemplatePrefix) && !is_known) {
-      static_cast<void>(sandboxes_.driver().RemoveSnapshot(snapshot.id));
+  if (!rows) return;
+  for (const std::string& name : sandboxes_.drivers().names()) {
+    machine::Driver& driver = sandboxes_.drivers().Of(name);
+    if (driver.capabilities().snapshot == machine::Extent::kNone) continue;
+    const auto snapshots = driver.ListSnapshots();
+    if (!snapshots) continue;
+    for (const machine::Snapshot& snapshot : *snapshots) {
+      const bool is_known = std::ranges::any_of(*rows, [&](const store::Template& row) {
+        return row.id == snapshot.id && row.driver == name;
+      });
+      if (snapshot.id.starts_with(kTemplatePrefix) && !is_known) {
+        static_cast<void>(driver.RemoveSnapshot(snapshot.id));
+      }
     }
   }
 }
@@ -95,8 +101,8 @@ Result<images::Dockerfile> Templates::Parse(const std::string& dockerfile) {
   return images::ParseDockerfile(dockerfile, options);
 }
 
-Result<store::Template> Templates::Create(const Caller& caller, const std::string& name,
-                                          const std::string& dockerfile, const std::string& base) {
+Result<store::Template> Templates::Create(const Caller& caller, const TemplateRequest& request) {
+  const auto& [name, dockerfile, base, driver] = request;
   if (!IsTemplateName(name)) {
     return FailAt("name", errors::kControlBadTemplate,
                   "a name has 1 to 63 characters of a-z, 0-9 and ._-, the first a letter or digit");
@@ -111,11 +117,18 @@ Result<store::Template> Templates::Create(const Caller& caller, const std::strin
     return FailAt("base", errors::kControlBadTemplate,
                   fmt::format("the Dockerfile says FROM {}", parsed->from));
   }
+  const Drivers& drivers = sandboxes_.drivers();
+  if (!driver.empty() && !drivers.Has(driver)) {
+    return FailAt("driver", errors::kControlUnknownDriver,
+                  fmt::format("there is no driver '{}' here; this server has {}",
+                              driver.substr(0, 64), fmt::join(drivers.names(), ", ")));
+  }
   const Milliseconds now = sandboxes_.options().now();
   store::Template row{.id = kTemplatePrefix + MakeUlid(now),
                       .tenant = caller.tenant,
                       .name = name,
                       .base = parsed->from,
+                      .driver = driver.empty() ? drivers.standard() : driver,
                       .dockerfile = dockerfile,
                       .created_at = now};
   CAISSON_TRY(store_.Write([&](store::Rows& rows) -> Result<void> {
@@ -153,7 +166,7 @@ Result<void> Templates::Delete(const Caller& caller, const std::string& id_or_na
   // A build that is under way finds no row at its end and removes what it made.
   CAISSON_TRY(store_.Write([&](store::Rows& rows) { return rows.DeleteTemplate(row.id); }));
   if (row.state == store::TemplateState::kReady) {
-    static_cast<void>(sandboxes_.driver().RemoveSnapshot(row.id));
+    static_cast<void>(sandboxes_.drivers().Of(row.driver).RemoveSnapshot(row.id));
   }
   Changed();
   return {};
@@ -189,7 +202,7 @@ std::optional<store::Template> Templates::Take() {
 Result<void> Templates::BuildOne(store::Template& row, const std::stop_token& stop) {
   CAISSON_ASSIGN(const images::Dockerfile file, Parse(row.dockerfile));
   const std::string machine = "build-" + row.id;
-  machine::Driver& driver = sandboxes_.driver();
+  machine::Driver& driver = sandboxes_.drivers().Of(row.driver);
   // Of an earlier attempt.
   CAISSON_TRY(driver.Destroy(machine));
   CAISSON_TRY(driver.RemoveSnapshot(row.id));
@@ -218,7 +231,9 @@ void Templates::Finish(const store::Template& row) {
     return true;
   });
   // Deleted meanwhile.
-  if (!kept || !*kept) static_cast<void>(sandboxes_.driver().RemoveSnapshot(row.id));
+  if (!kept || !*kept) {
+    static_cast<void>(sandboxes_.drivers().Of(row.driver).RemoveSnapshot(row.id));
+  }
   const json::Object data{{"id", row.id}, {"name", row.name}, {"status", ToText(row.state)}};
   sandboxes_.Publish(row.tenant, "", "template." + std::string(ToText(row.state)),
                      json::Write(json::Value(data)).value_or("{}"));

@@ -20,15 +20,22 @@
 
 namespace caisson::control {
 
+struct TemplateRequest {
+  std::string name;
+  std::string dockerfile;
+  std::string base;    // empty, or what the Dockerfile says
+  std::string driver;  // empty: the standard one
+};
+
 class Templates {
  public:
   explicit Templates(Sandboxes& sandboxes);
   // Builds that are under way are broken off; they begin anew with the next Templates.
   ~Templates();
 
-  // Fails with control.bad_template, images.dockerfile, control.quota, control.name_taken.
-  Result<store::Template> Create(const Caller& caller, const std::string& name,
-                                 const std::string& dockerfile, const std::string& base);
+  // Fails with control.unknown_driver, control.bad_template, images.dockerfile, control.quota,
+  // control.name_taken.
+  Result<store::Template> Create(const Caller& caller, const TemplateRequest& request);
   Result<std::vector<store::Template>> List(const Caller& caller);
   // By id or name.
   Result<store::Template> Get(const Caller& caller, const std::string& id_or_name);

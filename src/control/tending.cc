@@ -26,12 +26,20 @@ constexpr SandboxState kLive[] = {SandboxState::kCreating, SandboxState::kRunnin
                                   SandboxState::kResuming, SandboxState::kForking,
                                   SandboxState::kError,    SandboxState::kDestroying};
 
-using Found = std::map<std::string, machine::Machine>;
+// The machines of each driver that can be asked; of the others nothing is known.
+using Found = std::map<std::string, std::map<std::string, machine::Machine>>;
 
-Result<Found> ListMachines(machine::Driver& driver) {
-  CAISSON_ASSIGN(auto machines, driver.List());
+Result<Found> ListMachines(const Drivers& drivers) {
   Found found;
-  for (machine::Machine& machine : machines) found.emplace(machine.id, std::move(machine));
+  std::optional<Status> failure;
+  for (const std::string& name : drivers.names()) {
+    auto machines = drivers.Of(name).List();
+    if (!machines) failure = machines.error();
+    if (!machines) continue;
+    auto& of_driver = found[name];
+    for (machine::Machine& machine : *machines) of_driver.emplace(machine.id, std::move(machine));
+  }
+  if (found.empty() && failure) return Fail(*failure);
   return found;
 }
 
@@ -39,8 +47,9 @@ Result<Found> ListMachines(machine::Driver& driver) {
 
 // The row as it stands after a crash, and what is there of its machine.
 void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>& found) {
+  machine::Driver& driver = DriverOf(row);
   auto lose = [&](const std::string& why) {
-    static_cast<void>(driver_.Destroy(row.id));
+    static_cast<void>(driver.Destroy(row.id));
     const SandboxEvent event =
         Next(row.state, SandboxEvent::kLost) ? SandboxEvent::kLost : SandboxEvent::kBootFailed;
     static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
@@ -65,9 +74,9 @@ void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>
   if (!found) return lose("its machine is gone");
   switch (row.state) {
     case SandboxState::kRunning:
-      if (found->state == machine::State::kRunning && options_.answers(row.id)) return;
+      if (found->state == machine::State::kRunning && options_.answers(driver, row.id)) return;
       // A reboot of the host stopped it, or it was paused and the row not yet written.
-      if (!driver_.Resume(row.id) || !options_.answers(row.id)) {
+      if (!driver.Resume(row.id) || !options_.answers(driver, row.id)) {
         lose("its machine does not answer");
       }
       return;
@@ -89,23 +98,25 @@ void Sandboxes::AdoptOne(const Sandbox& row, const std::optional<machine::Machin
 }
 
 Result<void> Sandboxes::Adopt() {
-  CAISSON_ASSIGN(const Found machines, ListMachines(driver_));
+  CAISSON_ASSIGN(Found orphans, ListMachines(drivers_));
   CAISSON_ASSIGN(const auto rows, store_.Read([&](store::Rows& store_rows) {
     return store_rows.Sandboxes(
         {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
   }));
   std::vector<std::function<void()>> work;
-  Found orphans = machines;
   for (const Sandbox& row : rows) {
-    const auto machine = machines.find(row.id);
-    orphans.erase(row.id);
-    work.emplace_back([this, row,
-                       found = machine == machines.end()
-                                   ? std::nullopt
-                                   : std::optional(machine->second)] { AdoptOne(row, found); });
+    const auto driver = orphans.find(row.driver);
+    if (driver == orphans.end()) continue;  // stays as it is until its driver is there again
+    const auto machine = driver->second.extract(row.id);
+    work.emplace_back(
+        [this, row, found = machine ? std::optional(machine.mapped()) : std::nullopt] {
+          AdoptOne(row, found);
+        });
   }
-  for (const auto& [id, machine] : orphans) {
-    work.emplace_back([this, id] { static_cast<void>(driver_.Destroy(id)); });
+  for (const auto& [driver, machines] : orphans) {
+    for (const auto& [id, machine] : machines) {
+      work.emplace_back([this, driver, id] { static_cast<void>(drivers_.Of(driver).Destroy(id)); });
+    }
   }
   std::atomic<std::size_t> next = 0;
   std::vector<std::jthread> adopters;
@@ -166,20 +177,19 @@ void Sandboxes::LookForTheLost() {
         {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
   });
   if (!rows) return;
-  auto machines = ListMachines(driver_);
-  if (!machines) return;  // the helper is away: no verdict
-  Found orphans = *machines;
+  auto orphans = ListMachines(drivers_);
+  if (!orphans) return;  // the helper is away: no verdict
   for (const Sandbox& row : *rows) {
-    orphans.erase(row.id);
+    const auto driver = orphans->find(row.driver);
+    if (driver == orphans->end()) continue;
+    const auto machine = driver->second.extract(row.id);
     // What is under way is not judged.
     const bool is_settled =
         row.state == SandboxState::kRunning || row.state == SandboxState::kPaused;
     if (!is_settled) continue;
-    const auto machine = machines->find(row.id);
-    const bool is_gone = machine == machines->end();
-    const bool has_stopped = !is_gone && machine->second.state == machine::State::kStopped &&
+    const bool has_stopped = machine && machine.mapped().state == machine::State::kStopped &&
                              row.state == SandboxState::kRunning;
-    if (!is_gone && !has_stopped) continue;
+    if (machine && !has_stopped) continue;
     const KeyedLocks::Held held(locks_, row.id);
     auto fresh =
         store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(row.id); });
@@ -192,13 +202,17 @@ void Sandboxes::LookForTheLost() {
       Settle(**fresh, std::nullopt);
     }
   }
-  for (const auto& [id, machine] : orphans) {
-    if (IsReserved(id)) continue;
-    const KeyedLocks::Held held(locks_, id);
-    auto fresh = store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(id); });
-    if (fresh && (!*fresh || IsTerminal((*fresh)->state))) {
-      static_cast<void>(driver_.Destroy(id));
-    }
+  for (const auto& [driver, left] : *orphans) {
+    for (const auto& [id, machine] : left) DestroyIfNobodys(driver, id);
+  }
+}
+
+void Sandboxes::DestroyIfNobodys(const std::string& driver, const std::string& id) {
+  if (IsReserved(id)) return;
+  const KeyedLocks::Held held(locks_, id);
+  const auto row = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(id); });
+  if (row && (!*row || IsTerminal((*row)->state) || (*row)->driver != driver)) {
+    static_cast<void>(drivers_.Of(driver).Destroy(id));
   }
 }
 
@@ -223,7 +237,7 @@ void Sandboxes::CountAllTraffic() {
   if (!rows) return;
   for (const Sandbox& row : *rows) {
     const KeyedLocks::Held held(locks_, row.id);
-    CountTraffic(row.id);
+    CountTraffic(row);
   }
 }
 

@@ -85,6 +85,7 @@ struct Sandbox {
   std::string name;
   SandboxState state = SandboxState::kCreating;
   std::string host;        // whose machine it is
+  std::string driver;      // that its machine has
   std::string created_by;  // id of the key
   std::string shape;
   std::string rootfs;  // as asked for
@@ -102,6 +103,7 @@ struct Sandbox {
   std::map<std::string, std::string> labels;
   bool ingress_enabled = false;
   std::string ingress_token_hash;  // empty: none is asked for
+  bool ingress_wakes = false;      // a preview request resumes it
   std::optional<std::int64_t> auto_pause_seconds;
   std::int64_t bandwidth_quota = kUnlimited;
   std::int64_t bytes_out = 0;  // in its whole life, as last seen
@@ -153,6 +155,7 @@ struct Template {
   std::string tenant;
   std::string name;
   std::string base;
+  std::string driver;  // that it is built with, and that its sandboxes have
   std::string dockerfile;
   TemplateState state = TemplateState::kPending;
   std::string image;                               // what sandboxes are made from, once ready

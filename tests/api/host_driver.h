@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of the API alone: "machines" that are the real agent in namespaces of this host,
-// without the rights of root, with private /tmp, /root and /srv. No wall worth the name, no network
-// of their own, no limits.
+// without the rights of root, over this host's files with private /tmp, /root, /srv and /workspace,
+// and with the `timeout` of our images. No wall worth the name, no network of their own, no limits.
+// CAISSON_TEST_GUEST_PYTHON names what `python3` is in them.
 #pragma once
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 
@@ -37,9 +40,11 @@ class HostDriver final : public machine::Driver {
 
   machine::Capabilities capabilities() const override {
     return {.driver = "host",
+            .isolation_class = "namespaces",
             .pause = machine::Level::kMemory,
             .fork = machine::Extent::kFilesystem,
-            .resize_disk = true};
+            .resize_disk = true,
+            .shared_networks = true};
   }
 
   Result<machine::Machine> Create(const machine::MachineSpec& spec) override {
@@ -69,7 +74,7 @@ class HostDriver final : public machine::Driver {
                                 const machine::MachineSpec& child) override {
     const std::lock_guard lock(mutex_);
     const std::string home = directory_ + "/" + child.id;
-    for (const char* name : {"tmp", "root", "srv"}) {
+    for (const char* name : {"tmp", "root", "srv", "workspace"}) {
       std::filesystem::create_directories(home);
       std::filesystem::copy(directory_ + "/" + parent + "/" + name, home + "/" + name,
                             std::filesystem::copy_options::recursive);
@@ -86,6 +91,15 @@ class HostDriver final : public machine::Driver {
   Result<std::vector<machine::Snapshot>> ListSnapshots() override { return Unsupported(); }
   Result<void> Resize(const std::string&, std::uint64_t) override { return {}; }
   Result<void> SetNetwork(const std::string&, const egress::Policy&) override { return {}; }
+  Result<void> SetSharedNetworks(const std::string& id, const std::set<std::string>&) override {
+    const std::lock_guard lock(mutex_);
+    return machines_.contains(id) ? Result<void>() : Unknown(id);
+  }
+  Result<egress::NetworkLog> ReadNetworkLog(const std::string& id, std::uint64_t) override {
+    const std::lock_guard lock(mutex_);
+    if (!machines_.contains(id)) return Unknown(id);
+    return egress::NetworkLog{};
+  }
   Result<machine::Stats> ReadStats(const std::string& id) override {
     const std::lock_guard lock(mutex_);
     if (!machines_.contains(id)) return Unknown(id);
@@ -137,6 +151,47 @@ class HostDriver final : public machine::Driver {
     return {};
   }
 
+  static bool Bind(const std::string& what, const std::string& where) {
+    return mount(what.c_str(), where.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+  }
+
+  // Everything that stands in / in a root of its own, where directories can be added.
+  static bool EnterRoot(const std::string& home) {
+    namespace fs = std::filesystem;
+    const std::string root = home + "/tree";
+    if (mount("tree", root.c_str(), "tmpfs", 0, "mode=755") != 0) return false;
+    for (const fs::directory_entry& entry : fs::directory_iterator("/")) {
+      const std::string inside = root + entry.path().string();
+      if (entry.is_symlink()) {
+        fs::copy_symlink(entry.path(), inside);
+      } else if (entry.is_directory()) {
+        fs::create_directory(inside);
+        const std::string own = home + entry.path().string();
+        if (!Bind(fs::exists(own) ? own : entry.path().string(), inside)) return false;
+      }
+    }
+    fs::create_directory(root + "/workspace");
+    const bool ready = Bind(home + "/workspace", root + "/workspace") &&
+                       Bind(CAISSON_BINARY_DIR "/bin/caisson-agent", root + "/usr/bin/timeout") &&
+                       Bind(home + "/programs", root + "/usr/local/sbin");
+    if (const char* python = std::getenv("CAISSON_TEST_GUEST_PYTHON"); ready && python != nullptr) {
+      // The environment that it belongs to may lie in what is private here.
+      const fs::path environment = fs::path(python).parent_path().parent_path();
+      fs::create_directories(root + environment.string());
+      if (!Bind(environment, root + environment.string())) return false;
+    }
+    return ready && chroot(root.c_str()) == 0 && chdir("/") == 0;
+  }
+
+  // What stands first in the guests' PATH.
+  static void WritePrograms(const std::string& home) {
+    const char* python = std::getenv("CAISSON_TEST_GUEST_PYTHON");
+    if (python == nullptr) return;
+    const std::string path = home + "/programs/python3";
+    std::ofstream(path) << "#!/bin/sh\nexec " << python << " \"$@\"\n";
+    chmod(path.c_str(), 0755);
+  }
+
   [[noreturn]] static void BeAgent(const std::string& home, int listener, int go) {
     char byte = 0;
     if (read(go, &byte, 1) != 1) _exit(1);  // the maps are written
@@ -144,11 +199,7 @@ class HostDriver final : public machine::Driver {
     const int program = open(CAISSON_BINARY_DIR "/bin/caisson-agent", O_RDONLY | O_CLOEXEC);
     bool ready = setgroups(0, nullptr) == 0 && setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0 &&
                  program >= 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                 mount("proc", "/proc", "proc", 0, nullptr) == 0;
-    for (const char* name : {"root", "srv", "tmp"}) {
-      ready = ready && mount((home + "/" + name).c_str(), ("/" + std::string(name)).c_str(),
-                             nullptr, MS_BIND, nullptr) == 0;
-    }
+                 mount("proc", "/proc", "proc", 0, nullptr) == 0 && EnterRoot(home);
     dup2(listener, 100);
     dup2(100, 3);
     close(100);
@@ -161,10 +212,11 @@ class HostDriver final : public machine::Driver {
   }
 
   Result<machine::Machine> Start(const machine::MachineSpec& spec, const std::string& home) {
-    for (const char* name : {"tmp", "root", "srv"}) {
+    for (const char* name : {"tmp", "root", "srv", "workspace", "programs", "tree"}) {
       std::filesystem::create_directories(home + "/" + name);
       if (chown((home + "/" + name).c_str(), kGuestId, kGuestId) != 0) return Failed("chown");
     }
+    WritePrograms(home);
     sockaddr_un address = AddressOf(home);
     os::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||

@@ -32,8 +32,8 @@ Result<void> Serve(const std::string& directory) {
   };
   options.host_now = [] { return control::HostNow{1 << 14, 1 << 16}; };
   options.now = api::NowMilliseconds;
-  options.answers = [&](const std::string& id) {
-    auto fd = driver.Connect(id);
+  options.answers = [](machine::Driver& of, const std::string& id) {
+    auto fd = of.Connect(id);
     return fd && agent::Ping(*std::move(fd));
   };
   control::Sandboxes sandboxes(options, *store, driver);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills `caisson serve` at random points of many lives of sandboxes, and looks whether what clients were told is so.
 
-usage: test_crash.py BIN [LIVES]. Needs root and the image devbox:1 (or CAISSON_TEST_ROOTFS) in the image store; exits with 77
-without them. Leaves nothing behind, and says so.
+usage: test_crash.py BIN STORE [LIVES]. Needs root and an image with python3 in the store of images (CAISSON_TEST_ROOTFS, else
+python-science, which images.native_root builds); exits with 77 without them. CAISSON_TEST_DRIVER: what machines are made with.
+Leaves nothing behind, and says so.
 """
 
 import concurrent.futures
@@ -11,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +20,10 @@ import tempfile
 import time
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
-LIVES = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
+STORE = os.environ.get("CAISSON_IMAGES_DIR", sys.argv[2])
+LIVES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
+ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "python-science")
+DRIVER = os.environ.get("CAISSON_TEST_DRIVER", "jail")
 SETTLED_WITHIN = 10  # seconds, from the start of the next service
 SEED = int(os.environ.get("CAISSON_TEST_SEED", random.randrange(1 << 30)))
 SHAPE = "s-1vcpu-256mb"
@@ -31,7 +35,8 @@ class Service:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [BIN / "caisson", "serve", "--state", self.state, "--listen", "127.0.0.1:0", "--rootfs", ROOTFS],
+            [BIN / "caisson", "serve", "--state", self.state, "--listen", "127.0.0.1:0", "--rootfs", ROOTFS,
+             "--images", STORE, "--driver", DRIVER],
             stdout=subprocess.PIPE, stderr=open(f"{self.state}/log", "a"))
         text = b""
         while not text.endswith(b"}\n"):
@@ -87,7 +92,7 @@ def problems_after(service: Service, told: dict) -> list[str]:
         if status is None and now not in ("running", "paused", "error", "failed", "destroyed"):
             found.append(f"{sandbox}: is still {now}")
         if now == "running":
-            code, outcome = service.call("POST", f"/v1/sandboxes/{sandbox}/exec", {"cmd": "true"})
+            code, outcome = service.call("POST", f"/v1/sandboxes/{sandbox}/exec", {"cmd": "python3", "args": ["-c", "pass"], "cwd": "/"})
             if code != 200 or outcome["result"]["exit_code"] != 0:
                 found.append(f"{sandbox}: is said to run, and a command says {code} {outcome}")
     _, page = service.call("GET", "/v1/sandboxes?limit=500")
@@ -98,15 +103,18 @@ def problems_after(service: Service, told: dict) -> list[str]:
 
 
 def left_behind(state: str) -> list[str]:
-    found = [f"machine {path.name}" for path in pathlib.Path(state, "machines/machines").glob("*")]
-    return found + [f"mount {line.split()[1]}" for line in pathlib.Path("/proc/mounts").read_text().splitlines()
-                    if line.split()[1].startswith(f"{state}/machines/machines")]
+    """The jail keeps its machines in the helper's directory itself, other drivers below it."""
+    helper = pathlib.Path(state, "machines")
+    found = [f"machine {path}" for pattern in ("machines/*", "*/machines/*") for path in helper.glob(pattern)]
+    mounts = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+    return found + [f"mount {mount}" for mount in mounts if re.match(rf"{helper}/([a-z]+/)?machines/", mount)]
 
 
 def main() -> int:
-    known = subprocess.run([BIN / "caisson", "images", "list", "--json"], capture_output=True, text=True).stdout
+    known = subprocess.run([BIN / "caisson", "images", "list", "--json"], capture_output=True, text=True,
+                           env=os.environ | {"CAISSON_IMAGES_DIR": STORE}).stdout
     if os.geteuid() != 0 or f'"{ROOTFS}"' not in known:
-        print(f"skipped: this needs root and the image {ROOTFS} (caisson images build {ROOTFS})")
+        print(f"skipped: this needs root and the image {ROOTFS} in {STORE} (caisson images build {ROOTFS})")
         return 77
     state = tempfile.mkdtemp(prefix="caisson-crash-", dir="/var/tmp")
     os.chmod(state, 0o755)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a real client, pinned by hash, into a folder of its own.
 
-usage: prepare.py python-sdk|npm-sdk|schemathesis FOLDER. Exits with 77 (skipped) where the tools are missing.
+usage: prepare.py python-sdk|npm-sdk|schemathesis|langflow FOLDER. Exits with 77 (skipped) where the tools are missing.
 """
 
 import hashlib
@@ -15,10 +15,14 @@ import venv
 HERE = pathlib.Path(__file__).resolve().parent
 NODE_LEAST = 20
 PINNED_PYTHON = (3, 11)
+SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def install_python(folder: pathlib.Path, pins: pathlib.Path) -> None:
-    venv.create(folder, with_pip=True, clear=True)
+    if pins.stem == "langflow":  # guests use it, too, and what lies in a home is not theirs to see
+        subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--clear", folder], check=True)
+    else:
+        venv.create(folder, with_pip=True, clear=True)
     subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                     "--require-hashes", "--requirement", pins], check=True)
 
@@ -27,6 +31,13 @@ def install_npm(folder: pathlib.Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / "npm-sdk", folder)
     subprocess.run(["npm", "ci", "--silent", "--ignore-scripts"], cwd=folder, check=True)
+
+
+def system_python() -> tuple[int, ...]:
+    if not pathlib.Path(SYSTEM_PYTHON).exists():
+        return ()
+    shown = subprocess.run([SYSTEM_PYTHON, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    return tuple(map(int, shown.stdout.split()))
 
 
 def node_version() -> int:
@@ -45,6 +56,9 @@ def main() -> int:
         return 0
     if name == "npm-sdk" and node_version() < NODE_LEAST:
         print(f"skipped: the package needs Node.js {NODE_LEAST} and npm")
+        return 77
+    if name == "langflow" and system_python() != PINNED_PYTHON:
+        print("skipped: its packages are pinned for the system's CPython {}.{}".format(*PINNED_PYTHON))
         return 77
     if name == "schemathesis" and sys.version_info[:2] != PINNED_PYTHON:
         print("skipped: its packages are pinned for CPython {}.{}".format(*PINNED_PYTHON))

@@ -214,6 +214,36 @@ class Ours(Case):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.2)
 
+    def test_drivers_and_what_they_can_do(self):
+        can = self.call("GET", "/v1/capabilities")
+        drivers = {driver["driver"]: driver for driver in can["drivers"]}
+        standard = drivers[can["default"]]
+        sandbox = self.make(driver=can["default"])
+        self.assertEqual((sandbox["driver"], sandbox["isolation"], sandbox["emulated"]),
+                         (can["default"], standard["isolation"], standard["emulated"]))
+        refused = self.call("POST", "/v1/sandboxes", 400, json={"shape": SHAPE, "driver": "teapot"})
+        self.assertEqual(refused["code"], "control.unknown_driver")
+        self.call("POST", f"/v1/sandboxes/{sandbox['id']}/pause")
+        fork = self.call("POST", f"/v1/sandboxes/{sandbox['id']}/fork", json={})
+        self.addCleanup(self.http.delete, f"/v1/sandboxes/{fork['id']}")
+        self.assertEqual(fork["driver"], can["default"])
+        self.assertEqual(self.call("GET", "/v1/hosts")["data"][0]["drivers"], list(drivers))
+
+    def test_rules_by_name_are_enforced_or_refused(self):
+        can = self.call("GET", "/v1/capabilities")
+        standard = next(driver for driver in can["drivers"] if driver["driver"] == can["default"])
+        if standard["egress"]["host_names"]:
+            self.assertEqual(self.make(egress=["example.org"])["egress"], ["example.org"])
+        else:
+            refused = self.call("POST", "/v1/sandboxes", 422, json={"shape": SHAPE, "egress": ["example.org"]})
+            self.assertEqual(refused["code"], "egress.host_names_unsupported")
+
+    def test_log_of_what_was_denied(self):
+        sandbox = self.make(egress=["240.0.0.0/4"])
+        log = self.call("GET", f"/v1/sandboxes/{sandbox['id']}/egress/log?after=0")
+        self.assertEqual((log["id"], log["denials"], log["rules"]), (sandbox["id"], [], []))
+        self.call("GET", f"/v1/sandboxes/{sandbox['id']}/egress/log?after=x", 400)
+
     def test_effective_policy(self):
         sandbox = self.make(egress=["240.0.0.0/4"])
         policy = self.call("GET", f"/v1/sandboxes/{sandbox['id']}/egress")
@@ -264,7 +294,8 @@ class Malformed(Case):
     def test_wrong_types_are_refused_in_every_field(self):
         fields = {"shape": str, "rootfs": str, "name": str, "disk_mib": int, "egress": list, "envs": dict, "labels": dict,
                   "networks": list, "disks": list, "ssh_pubkeys": list, "ingress_enabled": bool, "region": str,
-                  "auto_pause_after_seconds": int, "delete_after_seconds": int, "bandwidth_quota_bytes": int, "host_id": str}
+                  "auto_pause_after_seconds": int, "delete_after_seconds": int, "bandwidth_quota_bytes": int, "host_id": str,
+                  "driver": str, "ingress_wake": bool}
         for field, kind in fields.items():
             for wrong in (1.5, "text", 7, True, [1], {"k": 1}, [["x"]]):
                 if type(wrong) is kind and kind not in (list, dict):

@@ -51,11 +51,20 @@ describe("account", () => {
     assert.equal((await collect(client.iterateHosts())).length, 1);
     await assert.rejects(make(otherKey).listHosts(), sdk.CreateosSandboxPermissionError);
   });
+  test("networks between sandboxes", async () => {
+    const network = await client.networks.create({ name: `net-${Date.now()}` });
+    assert.ok((await collect(client.networks.iterate())).some((one) => one.id === network.id));
+    const sandbox = await create();
+    await sandbox.attachNetwork(network.id);
+    assert.equal((await client.networks.get(network.id)).members[0].sandbox_id, sandbox.id);
+    await assert.rejects(client.networks.delete(network.id), sdk.CreateosSandboxValidationError);
+    await sandbox.detachNetwork(network.id);
+    await client.networks.delete(network.id);
+  });
   test("what does not exist says so", async () => {
     await assert.rejects(client.disks.list(), refused(501));
-    await assert.rejects(client.networks.list(), refused(501));
     const sandbox = await create();
-    await assert.rejects(sandbox.attachNetwork("net-1"), refused(501));
+    await assert.rejects(sandbox.attachNetwork("net-1"), refused(404));
     await assert.rejects(sandbox.listDisks(), refused(501));
     await assert.rejects(sandbox.addSSHPubkeys(["ssh-ed25519 AAAA"]), refused(501));
   });

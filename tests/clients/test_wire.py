@@ -23,11 +23,12 @@ BANDWIDTH = {"id": T, "quota_bytes": I, "used_bytes": I, "ingress_bytes": I, "re
 PROCESS = {"process_id": T, "kind": T, "pid": I, "state": T, "leader_exited": B, "tree_exited": B, "created_at": T, "cmd": T,
            "args": [T], "cwd": T, "output": {"oldest_seq": I, "newest_seq": I, "bytes": I}}
 EXEC = {"result": {"stdout": T, "stderr": T, "exit_code": I}, "exec_ms": F}
+NETWORK = {"id": T, "name": T, "created_at": T, "member_count": I}
 TOKEN = {"token": T, "enabled": B, "created_at": T}
 
 EXCEPTIONS = {
     # Parts that do not exist here.
-    "networks": 501, "disks": 501, "ssh-pubkeys": 501, "computer": 501,
+    "disks": 501, "ssh-pubkeys": 501, "computer": 501,
     # A rule that cannot be read: the peer answered 400 or 422.
     "egress": 422,
 }
@@ -65,7 +66,7 @@ ROWS = [
     ("owner", "POST", "/v1/sandboxes", {"shape": "nothing"}, 400, field("shape")),
     ("owner", "POST", "/v1/sandboxes", {"shape": SHAPE, "bandwidth_quota_bytes": 5}, 400, field("bandwidth_quota_bytes")),
     ("owner", "POST", "/v1/sandboxes", {"shape": SHAPE, "name": "{name}"}, 409, T),
-    ("owner", "POST", "/v1/sandboxes", {"shape": SHAPE, "egress": ["*.example.org"]}, 422, {"egress": T, "code": T}),
+    ("owner", "POST", "/v1/sandboxes", {"shape": SHAPE, "egress": ["*.example..org"]}, 422, {"egress": T, "code": T}),
     ("nobody", "POST", "/v1/sandboxes", {"shape": SHAPE}, 401, T),
     ("token", "POST", "/v1/sandboxes", {"shape": SHAPE}, 403, T),
     ("owner", "GET", "/v1/sandboxes/{sb}", None, 200, SANDBOX),
@@ -127,12 +128,16 @@ ROWS = [
     ("owner", "POST", "/v1/templates", {"name": "bad", "dockerfile": "FROM nowhere\nCOPY a b\n"}, 400, field("dockerfile")),
     ("owner", "GET", "/v1/templates/nothing", None, 404, T),
     ("owner", "DELETE", "/v1/templates/nothing", None, 404, T),
-    ("owner", "GET", "/v1/networks?limit=500&offset=0", None, EXCEPTIONS["networks"], None),
-    ("owner", "POST", "/v1/networks", {"name": "net"}, EXCEPTIONS["networks"], None),
-    ("owner", "GET", "/v1/networks/nothing", None, EXCEPTIONS["networks"], None),
-    ("owner", "DELETE", "/v1/networks/nothing", None, EXCEPTIONS["networks"], None),
-    ("owner", "POST", "/v1/sandboxes/{sb}/networks", {"id": "net"}, EXCEPTIONS["networks"], None),
-    ("owner", "DELETE", "/v1/sandboxes/{sb}/networks/net", None, EXCEPTIONS["networks"], None),
+    ("owner", "POST", "/v1/networks", {"name": "net"}, 200, NETWORK),
+    ("owner", "POST", "/v1/networks", {"name": "net"}, 400, field("name")),
+    ("owner", "GET", "/v1/networks?limit=500&offset=0", None, 200, page(NETWORK)),
+    ("owner", "GET", "/v1/networks/nothing", None, 404, T),
+    ("owner", "DELETE", "/v1/networks/nothing", None, 404, T),
+    ("owner", "POST", "/v1/sandboxes/{sb}/networks", {"id": "net"}, 200, {"ok": B}),
+    ("owner", "GET", "/v1/networks/net", None, 200, NETWORK | {"members": [{"sandbox_id": T, "status": T, "ip": T, "name": T}]}),
+    ("owner", "DELETE", "/v1/networks/net", None, 409, T),
+    ("owner", "DELETE", "/v1/sandboxes/{sb}/networks/net", None, 200, {"ok": B}),
+    ("owner", "DELETE", "/v1/networks/net", None, 200, {"ok": B}),
     ("owner", "GET", "/v1/disks?limit=500&offset=0", None, EXCEPTIONS["disks"], None),
     ("owner", "POST", "/v1/disks", {"name": "d", "kind": "s3"}, EXCEPTIONS["disks"], None),
     ("owner", "GET", "/v1/disks/d", None, EXCEPTIONS["disks"], None),

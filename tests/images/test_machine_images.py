@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the images for machines by the command and uses them in a chroot: what clients need of them is there
-and works. The folder of the programs and a store are the arguments. Exit code 77 says that this host cannot
-build images, and why."""
+and works. The folder of the programs, a store and perhaps the one class to test are the arguments. Exit code 77
+says that this host cannot build images, and why."""
 
 import json
 import os
@@ -98,4 +98,4 @@ if __name__ == "__main__":
     if (why := obstacle()) is not None:
         print(f"skipped: {why}")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

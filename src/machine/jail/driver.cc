@@ -263,7 +263,8 @@ class JailDriver final : public LocalDriver {
     yard_.pool = std::make_unique<Pool>(
         options_.prepared, options_.threads,
         [this](const Kind& kind) { return workshop().Make(kind.image, kind.disk_bytes); },
-        [this](std::unique_ptr<Slot> slot) { (void)workshop().Remove(*slot); });
+        [this](std::unique_ptr<Slot> slot) { (void)workshop().Remove(*slot); },
+        options_.not_prepared);
     return machines;
   }
 

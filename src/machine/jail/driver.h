@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,9 @@ struct JailOptions {
   WorkshopOptions workshop;
   std::size_t prepared = 8;  // machines that wait, of each kind
   std::size_t threads = 8;   // that make them
+  // Told when one that waits could not be made: nobody has asked for it, so nobody else hears of
+  // it. On any thread, at most every ten seconds for each kind. May be empty.
+  std::function<void(const Status&)> not_prepared;
 };
 
 // Fails with machine.unavailable, which says what is missing, and machine.state.

@@ -11,8 +11,11 @@ constexpr std::chrono::seconds kAfterFailure{2};
 constexpr std::chrono::seconds kIdle{2};
 }  // namespace
 
-Pool::Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard)
-    : prepared_(prepared), make_(std::move(make)), discard_(std::move(discard)) {
+Pool::Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard, Failed failed)
+    : prepared_(prepared),
+      make_(std::move(make)),
+      discard_(std::move(discard)),
+      failed_(std::move(failed)) {
   if (prepared_ == 0) return;
   for (std::size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { Run(stop); });
@@ -105,9 +108,17 @@ bool Pool::MakeOne(std::unique_lock<std::mutex>& lock) {
   if (shelf->second.being_made > 0) --shelf->second.being_made;
   if (made) {
     shelf->second.ready.push_back(*std::move(made));
-  } else {
-    shelf->second.not_before = Clock::now() + kAfterFailure;
+    return true;
   }
+  const auto now = Clock::now();
+  shelf->second.not_before = now + kAfterFailure;
+  const bool tells =
+      failed_ && (shelf->second.told == Clock::time_point() || now - shelf->second.told >= kQuiet);
+  if (!tells) return true;
+  shelf->second.told = now;
+  lock.unlock();
+  failed_(made.error());
+  lock.lock();
   return true;
 }
 

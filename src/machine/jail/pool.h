@@ -33,9 +33,11 @@ class Pool {
  public:
   using Make = std::function<Result<std::unique_ptr<Slot>>(const Kind&)>;
   using Discard = std::function<void(std::unique_ptr<Slot>)>;
-  // Keeps `prepared` of each kind, of at most kKinds kinds; 0: none. Both functions are called by
-  // several threads at once.
-  Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard);
+  using Failed = std::function<void(const Status&)>;
+  // Keeps `prepared` of each kind, of at most kKinds kinds; 0: none. The functions are called by
+  // several threads at once; `failed`, which may be empty, when one could not be made, and at most
+  // every kQuiet for each kind.
+  Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard, Failed failed = {});
   ~Pool();  // discards what there is
 
   // One of this kind, or null; more are made then.
@@ -45,6 +47,7 @@ class Pool {
   static constexpr std::size_t kKinds = 3;
   // A kind that nobody has asked for so long is given up.
   static constexpr std::chrono::minutes kKeep{30};
+  static constexpr std::chrono::seconds kQuiet{10};
 
  private:
   struct Shelf {
@@ -52,6 +55,7 @@ class Pool {
     std::size_t being_made = 0;
     std::chrono::steady_clock::time_point wanted;      // last
     std::chrono::steady_clock::time_point not_before;  // after a failure
+    std::chrono::steady_clock::time_point told;        // of a failure
   };
   void Run(const std::stop_token& stop);
   bool MakeOne(std::unique_lock<std::mutex>& lock);
@@ -62,6 +66,7 @@ class Pool {
   const std::size_t prepared_;
   const Make make_;
   const Discard discard_;
+  const Failed failed_;
   mutable std::mutex mutex_;
   std::condition_variable_any work_;
   std::map<Kind, Shelf> shelves_;

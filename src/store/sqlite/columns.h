@@ -65,6 +65,7 @@ struct Table<Sandbox> {
     visit("name", row.name);
     visit("state", row.state);
     visit("host", row.host);
+    visit("driver", row.driver);
     visit("created_by", row.created_by);
     visit("shape", row.shape);
     visit("rootfs", row.rootfs);
@@ -82,6 +83,7 @@ struct Table<Sandbox> {
     visit("labels", row.labels);
     visit("ingress_enabled", row.ingress_enabled);
     visit("ingress_token_hash", row.ingress_token_hash);
+    visit("ingress_wakes", row.ingress_wakes);
     visit("auto_pause_seconds", row.auto_pause_seconds);
     visit("bandwidth_quota", row.bandwidth_quota);
     visit("bytes_out", row.bytes_out);
@@ -123,6 +125,7 @@ struct Table<Template> {
     visit("tenant", row.tenant);
     visit("name", row.name);
     visit("base", row.base);
+    visit("driver", row.driver);
     visit("dockerfile", row.dockerfile);
     visit("state", row.state);
     visit("image", row.image);

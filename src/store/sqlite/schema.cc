@@ -11,7 +11,7 @@ namespace caisson::store::sqlite {
 namespace {
 
 // Only ever add to the end: files out there have had the first ones.
-constexpr std::array<const char*, 1> kSteps{R"(
+constexpr std::array<const char*, 2> kSteps{R"(
 CREATE TABLE tenants (
   id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, sandboxes INTEGER NOT NULL,
   vcpus INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
@@ -78,6 +78,12 @@ CREATE TABLE idempotency (
   tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, sandbox TEXT NOT NULL,
   created_at INTEGER NOT NULL, PRIMARY KEY (tenant, key)
 ) STRICT, WITHOUT ROWID;
+)",
+                                            // There was only the jail before.
+                                            R"(
+ALTER TABLE sandboxes ADD COLUMN driver TEXT NOT NULL DEFAULT 'jail';
+ALTER TABLE sandboxes ADD COLUMN ingress_wakes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE templates ADD COLUMN driver TEXT NOT NULL DEFAULT 'jail';
 )"};
 
 Result<std::int64_t> VersionOf(Database& database) {

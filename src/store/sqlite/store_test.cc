@@ -234,6 +234,23 @@ TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
   EXPECT_LT(events[0].seq, events[1].seq);
 }
 
+TEST_F(StoreTest, TakesAFileFromBeforeThereWereDrivers) {
+  Sandbox sandbox = Make("sb-1", "quick-fox");
+  sandbox.driver = "other";
+  sandbox.egress = {"93.184.216.34:443"};
+  ASSERT_TRUE(Insert(sandbox));
+  store_.reset();
+  ASSERT_TRUE(Database::Open(path_).value()->Execute(
+      "ALTER TABLE sandboxes DROP COLUMN driver; ALTER TABLE sandboxes DROP COLUMN ingress_wakes;"
+      "ALTER TABLE templates DROP COLUMN driver; PRAGMA user_version = 1"));
+  store_ = Open(path_).value();
+  const Sandbox found = Find("sb-1");
+  EXPECT_EQ(found.driver, "jail");
+  EXPECT_FALSE(found.ingress_wakes);
+  EXPECT_EQ(found.egress, sandbox.egress);
+  EXPECT_EQ(found.name, "quick-fox");
+}
+
 TEST_F(StoreTest, RefusesAFileOfANewerProgram) {
   const std::string path = directory_ + "/newer.db";
   ASSERT_TRUE(Database::Open(path).value()->Execute("PRAGMA user_version = 999"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template built in a real machine, and machines restored from it. Needs the image devbox:1,
-// which the test images.machine_images builds.
+// A template built in a real machine, and machines restored from it. Needs the image debian:12,
+// which the test images.debian builds.
 #include <gtest/gtest.h>
 
 #include "agent/client.h"
@@ -11,10 +11,10 @@
 namespace caisson::control {
 namespace {
 
-std::string Devbox() {
+std::string Debian() {
   const auto store = images::Store::Open(machine::ImagesForTests());
   if (!store) return "";
-  const auto image = store->Find("devbox:1");
+  const auto image = store->Find("debian:12");
   return image ? image->id : "";
 }
 
@@ -41,8 +41,8 @@ Ran RunIn(machine::Driver& driver, const std::string& id, const images::Dockerfi
 
 TEST(TemplateMachine, is_what_its_steps_have_made) {
   if (::geteuid() != 0) GTEST_SKIP() << "machines are made by root";
-  const std::string image = Devbox();
-  if (image.empty()) GTEST_SKIP() << "there is no image devbox:1; images.machine_images builds it";
+  const std::string image = Debian();
+  if (image.empty()) GTEST_SKIP() << "there is no image debian:12; images.debian builds it";
   const machine::HelperProcess helper(machine::jail::JailHelper());
   const auto driver = helper.Open().value();
   TemplateBuild build;
@@ -50,11 +50,11 @@ TEST(TemplateMachine, is_what_its_steps_have_made) {
       .id = "build-1", .host_name = {}, .image = image, .network = egress::Policy::DenyAll()};
   build.snapshot = "template-1";
   build.file = images::ParseDockerfile(
-                   "FROM devbox:1\nENV WHO=world\nWORKDIR /srv/app\n"
-                   "RUN useradd -m worker && python3 -c 'print(\"hi\")' > greeting\n"
+                   "FROM debian:12\nENV WHO=world\nWORKDIR /srv/app\n"
+                   "RUN useradd -m worker && dpkg --print-architecture > greeting\n"
                    "RUN printf '#!/bin/bash\\necho $WHO\\n' > /usr/local/bin/who-is && chmod +x "
                    "/usr/local/bin/who-is\n",
-                   {.images = {{"devbox:1", "devbox:1"}}})
+                   {.images = {{"debian:12", "debian:12"}}})
                    .value();
   std::string log;
   const auto built =
@@ -66,7 +66,7 @@ TEST(TemplateMachine, is_what_its_steps_have_made) {
     spec.id = id;
     ASSERT_TRUE(driver->Restore("template-1", spec)) << id;
     EXPECT_EQ(RunIn(*driver, id, build.file, "cat greeting; who-is; id -un worker").output,
-              "hi\nworld\nworker\n");
+              "amd64\nworld\nworker\n");
     EXPECT_EQ(RunIn(*driver, id, build.file, "echo mine > greeting").code, 0);
   }
   build.file.steps.resize(1);
