@@ -95,7 +95,7 @@ TEST(Body, MayNotHaveABlockThatNoJumpCrosses) {
     std::string_view statement;
     int good;
     int bad;
-    std::string_view tail = std::string_view();
+    std::string_view tail;
   };
   const Case cases[] = {
       {"while x:", "x = 1", 8190, 8200},
