@@ -43,6 +43,7 @@ BENCHES: dict[str, list[str]] = {
     "names": ["{build}/src/egress/gate/names_bench"],
     "jail": ["{build}/src/machine/jail/jail_bench"],
     "oci_machines": ["{build}/src/machine/oci/machines/oci_machine_bench"],
+    "microvm": ["{build}/src/machine/microvm/microvm_bench"],
     "http": ["{build}/src/http/http_bench"],
     "agent": ["{build}/src/agent/agent_bench"],
     "machines": ["{python}", "bench/machines.py", "{build}"],

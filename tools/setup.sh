@@ -23,11 +23,12 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
                 libseccomp-dev libssl-dev libsqlite3-dev libutf8proc-dev unicode-data
                 libboost1.81-dev libnghttp2-dev libcurl4-openssl-dev)
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux
-               mmdebstrap runc curl nghttp2-client openssl nftables e2fsprogs)
+               mmdebstrap runc curl nghttp2-client openssl nftables e2fsprogs erofs-utils)
 # Of the backports suite of the mirror that apt already uses, by the beginning of their version: the main suite's are too
 # old. Where they cannot be had, the tests that need them are skipped and say so.
-backports=(runsc=0.0~20240729)
-full_packages=(erofs-utils llvm-19 wrk bubblewrap)
+backports=(runsc=0.0~20240729 seabios=1.16.3 qemu-system-data=1:10.0.2 qemu-system-common=1:10.0.2
+           qemu-system-x86=1:10.0.2)
+full_packages=(llvm-19 wrk bubblewrap)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
 [ "$tier" = full ] && packages+=("${full_packages[@]}")

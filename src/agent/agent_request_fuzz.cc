@@ -64,6 +64,9 @@ void TryAll(std::string_view payload) {
   Try<WaitRequest>(payload);
   Try<TerminateRequest>(payload);
   Try<DialRequest>(payload);
+  Try<RenewRequest>(payload);
+  Try<GrowDiskRequest>(payload);
+  Try<ThawRequest>(payload);
   Try<Pty>(payload);
 }
 

@@ -38,6 +38,11 @@ enum class FrameType : std::uint8_t {
   kProcessTerminate = 18,
   kDial = 19,
   kWatch = 20,
+  // Of virtual machines, from what stands beside them on the host (guest/computer.h).
+  kRenew = 21,
+  kQuiesce = 22,  // empty
+  kThaw = 23,
+  kGrowDisk = 24,
   // From the host, later.
   kStdin = 32,       // raw
   kStdinClose = 33,  // empty

@@ -147,6 +147,39 @@ struct SignalNumber {  // kSignal
   auto Fields() { return std::tie(signal); }
 };
 
+// What makes a virtual machine one of its own, after it was booted or copied.
+struct RenewRequest {       // kRenew
+  std::int64_t now_ns = 0;  // since 1970
+  std::string entropy;      // of the host, for the kernel's generator
+  // Empty: the machine goes on as who it was.
+  std::string host_name;
+  std::string machine_id;                    // 32 hexadecimal digits
+  std::map<std::string, std::string> files;  // path and content, written as root
+  std::string address;                       // of eth0, IPv4; empty: it stays down
+  std::string gateway;
+  std::string mac;  // of eth0, "02:00:0a:e7:00:07"
+  std::string gateway_mac;
+  std::uint64_t memory_bytes = 0;  // of commands
+  std::uint64_t pids = 0;
+  bool operator==(const RenewRequest&) const = default;
+  auto Fields() {
+    return std::tie(now_ns, entropy, host_name, machine_id, files, address, gateway, mac,
+                    gateway_mac, memory_bytes, pids);
+  }
+};
+
+struct ThawRequest {        // kThaw
+  std::int64_t now_ns = 0;  // the machine's own clock stood still as well
+  bool operator==(const ThawRequest&) const = default;
+  auto Fields() { return std::tie(now_ns); }
+};
+
+struct GrowDiskRequest {  // kGrowDisk
+  std::uint64_t bytes = 0;
+  bool operator==(const GrowDiskRequest&) const = default;
+  auto Fields() { return std::tie(bytes); }
+};
+
 // --- what the agent says ---
 
 enum class FailureKind : std::uint8_t {

@@ -454,10 +454,11 @@ class CommandLine {
         Subcommand("machined", "Make machines for a service that is not root; stop with SIGTERM",
                    kMachinedFooter);
     command
-        ->add_option("--driver", machined_.drivers,
-                     "Which machines to make: jail (the default), oci; can be given several times")
+        ->add_option(
+            "--driver", machined_.drivers,
+            "Which machines to make: jail (the default), oci, microvm; can be given several times")
         ->type_name("NAME")
-        ->check(CLI::IsMember({"jail", "oci"}));
+        ->check(CLI::IsMember({"jail", "microvm", "oci"}));
     command
         ->add_option("--oci-runtime", machined_.oci_runtime,
                      "What makes the containers of oci: auto (runsc where it works, else runc)")
@@ -479,6 +480,13 @@ class CommandLine {
         ->add_option("--agent", machined_.agent,
                      "The agent's program (default: caisson-agent beside this one)")
         ->type_name("FILE");
+    command
+        ->add_option(
+            "--kernel", machined_.kernel,
+            "The kernel of virtual machines (default: where `caisson images kernel` puts it)")
+        ->type_name("DIR");
+    command->add_flag("--allow-emulation", machined_.allow_emulation,
+                      "Make virtual machines with an emulated processor where KVM cannot be had");
     command
         ->add_option("--prepared", machined_.prepared,
                      "How many machines wait ready, of each kind that was asked for lately (8)")
@@ -551,6 +559,11 @@ class CommandLine {
     AddImagesBuild(command);
     AddImagesList(command);
     AddImagesRemove(command);
+    CLI::App* kernel = ImagesAction(command, "kernel",
+                                    "Fetch the kernel of virtual machines by apt; installs nothing",
+                                    ImagesArguments::Action::kKernel);
+    kernel->add_option("--directory", images_.kernel, "Where to (default: beside the images)")
+        ->type_name("DIR");
   }
 
   CLI::App* ImagesAction(CLI::App* images, const char* name, const char* help,

@@ -94,8 +94,9 @@ struct RuntimesArguments {
 };
 
 struct ImagesArguments {
-  enum class Action { kBuild, kList, kRemove };
+  enum class Action { kBuild, kList, kRemove, kKernel };
   Action action = Action::kList;
+  std::optional<std::string> kernel;           // --directory of kernel
   std::vector<std::string> names;              // build: one definition; rm: names or ids
   std::optional<std::string> definitions;      // --definitions
   std::vector<std::string> apt_sources;        // --apt-sources
@@ -117,6 +118,8 @@ struct MachinedArguments {
   std::string user;                   // of the service: a name or a number
   std::optional<std::string> images;  // else the store's own place
   std::optional<std::string> agent;   // else beside the command
+  std::optional<std::string> kernel;  // else where `caisson images kernel` puts it
+  bool allow_emulation = false;
   std::size_t prepared = 8;
   std::size_t builders = 8;
   std::string network = "/run/caisson/network";

@@ -18,6 +18,7 @@
 #include "images/definition.h"
 #include "images/layout.h"
 #include "images/store.h"
+#include "machine/microvm/boot_files.h"
 #include "machine/oci/bundle.h"
 
 namespace caisson::cli {
@@ -194,6 +195,19 @@ ExitCode RemoveImages(const images::Store& store, const ImagesArguments& argumen
   return PrintJson(json::Object{{"removed", std::move(removed)}}, console);
 }
 
+ExitCode FetchGuestKernel(const ImagesArguments& arguments, Console& console) {
+  const Interrupt interrupt(console);
+  const std::string directory =
+      arguments.kernel.value_or(machine::microvm::DefaultKernelDirectory());
+  const auto version = machine::microvm::FetchKernel(
+      {.directory = directory,
+       .progress = [&console](std::string_view step) { console.Info(std::string(step)); },
+       .stop = interrupt.token()});
+  if (!version) return console.Complain(version.error());
+  console.Info(fmt::format("{} holds {}", directory, version->substr(0, version->find('\n'))));
+  return ExitCode::kOk;
+}
+
 }  // namespace
 
 ExitCode Images(const ImagesArguments& arguments, Console& console) {
@@ -206,6 +220,8 @@ ExitCode Images(const ImagesArguments& arguments, Console& console) {
       return ListImages(*store, arguments, console);
     case ImagesArguments::Action::kRemove:
       return RemoveImages(*store, arguments, console);
+    case ImagesArguments::Action::kKernel:
+      return FetchGuestKernel(arguments, console);
   }
   std::abort();
 }

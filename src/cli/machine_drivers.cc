@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "machine/jail/driver.h"
+#include "machine/microvm/driver.h"
 #include "machine/oci/driver.h"
 
 namespace caisson::cli {
@@ -31,14 +32,27 @@ std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
                                   .runtime = std::move(runtime)},
                                  std::move(parts));
   };
-  return {{"jail", jail}, {"oci", oci}};
+  const auto microvm = [settings](machine::SharedParts parts) {
+    return machine::microvm::OpenMicrovm({.state = settings.state + "/microvm",
+                                          .cache = {},
+                                          .images = settings.images,
+                                          .kernel = settings.kernel,
+                                          .agent = settings.agent,
+                                          .init = BesideThisProgram("caisson-guest-init"),
+                                          .vmm = BesideThisProgram("caisson-vmm"),
+                                          .preload = BesideThisProgram("caisson-private-memory.so"),
+                                          .qemu = {},
+                                          .allow_emulation = settings.allow_emulation},
+                                         std::move(parts));
+  };
+  return {{"jail", jail}, {"microvm", microvm}, {"oci", oci}};
 }
 
-std::string AgentBesideThisProgram() {
+std::string BesideThisProgram(const std::string& name) {
   std::array<char, 4096> path{};
   const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size());
   const std::string self(path.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
-  return self.substr(0, self.rfind('/') + 1) + "caisson-agent";
+  return self.substr(0, self.rfind('/') + 1) + name;
 }
 
 }  // namespace caisson::cli

@@ -21,6 +21,8 @@ struct DriverSettings {
   std::size_t builders = 8;
   std::string oci_runtime = "auto";
   std::function<void(const Status&)> not_prepared;  // machine/jail/driver.h
+  std::string kernel;                               // of virtual machines
+  bool allow_emulation = false;                     // of their processor
 };
 
 using OpenDriver =
@@ -28,7 +30,8 @@ using OpenDriver =
 
 std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings);
 
-// The agent that is installed with this program.
-std::string AgentBesideThisProgram();
+// What is installed with this program.
+std::string BesideThisProgram(const std::string& name);
+inline std::string AgentBesideThisProgram() { return BesideThisProgram("caisson-agent"); }
 
 }  // namespace caisson::cli

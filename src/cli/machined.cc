@@ -17,6 +17,7 @@
 #include "images/store.h"
 #include "machine/helper/server.h"
 #include "machine/machines.h"
+#include "machine/microvm/boot_files.h"
 #include "machine/networks.h"
 #include "os/service_manager.h"
 
@@ -48,9 +49,12 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
        .prepared = arguments.prepared,
        .builders = arguments.builders,
        .oci_runtime = arguments.oci_runtime,
-       .not_prepared = [&console](const Status& failure) {
-         console.Warn("a machine that shall wait ready could not be made: " + failure.message);
-       }});
+       .not_prepared =
+           [&console](const Status& failure) {
+             console.Warn("a machine that shall wait ready could not be made: " + failure.message);
+           },
+       .kernel = arguments.kernel.value_or(machine::microvm::DefaultKernelDirectory()),
+       .allow_emulation = arguments.allow_emulation});
   machine::MachinesByDriver drivers;
   std::vector<std::string> names = arguments.drivers;
   if (names.empty()) names.emplace_back("jail");

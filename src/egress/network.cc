@@ -17,6 +17,7 @@
 
 #include "base/foreign_text.h"
 #include "egress/no_network.h"
+#include "egress/tap.h"
 #include "errors/egress.h"
 #include "os/network_namespace.h"
 #include "os/run_program.h"
@@ -318,6 +319,19 @@ Result<void> Gateway::Connect(std::uint32_t index) {
   return machine->AwaitCarrier(kMachineLink);
 }
 
+// The namespace has nothing in it, but says that there is a network of this number.
+Result<os::UniqueFd> Gateway::ConnectTap(std::uint32_t index) {
+  CAISSON_TRY(os::DropNetworkNamespace(PathOf(index)));
+  CAISSON_TRY(os::MakeNetworkNamespace(PathOf(index), PrepareMachine));
+  os::UniqueFd tap;
+  CAISSON_TRY(os::InNetworkNamespace(namespace_.get(), [&]() -> Result<void> {
+    CAISSON_ASSIGN(tap, egress::MakeTap({LinkName(index), kGatewayMac}));
+    return {};
+  }));
+  CAISSON_TRY(SetUpEnd(index));
+  return tap;
+}
+
 Result<void> Gateway::SetUpEnd(std::uint32_t index) {
   return links_->SetUp({.name = LinkName(index),
                         .address = inside(),
@@ -339,6 +353,27 @@ Result<Network> Gateway::Make(const Policy& policy) {
     return Fail(std::move(made).error());
   }
   return Network{index, FormatAddress(AddressOf(index)), PathOf(index)};
+}
+
+Result<TapNetwork> Gateway::MakeTap(const Policy& policy) {
+  std::uint32_t index = 0;
+  Result<os::UniqueFd> tap;
+  {
+    const std::lock_guard lock(mutex_);
+    CAISSON_ASSIGN(index, TakeIndex());
+    tap = ConnectTap(index);
+  }
+  Result<void> made = tap ? ApplyAndTell({index, AddressOf(index), policy}, Rules::kNew)
+                          : std::unexpected(tap.error());
+  if (!made) {
+    (void)Remove(index);
+    return Fail(std::move(made).error());
+  }
+  return TapNetwork{.network = {index, FormatAddress(AddressOf(index)), PathOf(index)},
+                    .tap = *std::move(tap),
+                    .mac = FormatMac(MachineMac(index)),
+                    .gateway = FormatAddress(inside()),
+                    .gateway_mac = FormatMac(kGatewayMac)};
 }
 
 Result<Network> Gateway::Adopt(std::uint32_t index, const Policy& policy, std::uint64_t cap_bytes) {

@@ -69,6 +69,16 @@ struct Network {
   std::string namespace_path;  // for setns(2), as long as the network is there
 };
 
+// One whose machine is a virtual one: not a namespace but a descriptor for its monitor. The machine
+// must set up its own end so; no question is asked on the wire.
+struct TapNetwork {
+  Network network;
+  os::UniqueFd tap;
+  std::string mac;
+  std::string gateway;
+  std::string gateway_mac;
+};
+
 struct Traffic {
   std::uint64_t sent_bytes =
       0;  // that went out, by the machine's own packets; refused ones do not count
@@ -91,6 +101,8 @@ class Gateway {
   // A new network with nothing but what `policy` opens. To prepare one for later: Policy::DenyAll.
   // Fails with egress.exhausted, egress.filter_*, os.syscall; nothing is left then.
   Result<Network> Make(const Policy& policy);
+  // Likewise.
+  Result<TapNetwork> MakeTap(const Policy& policy);
   // The network that is there already, with these rules. Fails with egress.no_network, and as
   // Apply.
   Result<Network> Adopt(std::uint32_t index, const Policy& policy,
@@ -158,6 +170,7 @@ class Gateway {
   Result<void> LoadGatewayRules();
   Result<std::uint32_t> TakeIndex();
   Result<void> Connect(std::uint32_t index);
+  Result<os::UniqueFd> ConnectTap(std::uint32_t index);
   Result<void> SetUpEnd(std::uint32_t index);
   enum class Rules : std::uint8_t { kNew, kReplaced };
   Result<void> ApplyAndTell(MachineRules rules, Rules which);

@@ -172,6 +172,20 @@ Result<os::UniqueFd> OpenMounted(const std::string& file) {
 
 // --- copies ---
 
+// As copy_file_range, between any two file systems.
+ssize_t CopySome(int from, loff_t& source, int to, loff_t& target, std::size_t size) {
+  const ssize_t copied = ::copy_file_range(from, &source, to, &target, size, 0);
+  if (copied >= 0 || errno != EXDEV) return copied;
+  std::vector<char> buffer(std::min<std::size_t>(size, 1u << 20));
+  const ssize_t n = ::pread(from, buffer.data(), buffer.size(), source);
+  if (n <= 0) return n;
+  const ssize_t written = ::pwrite(to, buffer.data(), static_cast<std::size_t>(n), target);
+  if (written <= 0) return -1;
+  source += written;
+  target += written;
+  return written;
+}
+
 Result<void> CopyExtents(int from, int to, std::uint64_t size) {
   if (::ftruncate(to, static_cast<off_t>(size)) != 0) return DiskError("size a disk");
   off_t at = 0;
@@ -181,8 +195,7 @@ Result<void> CopyExtents(int from, int to, std::uint64_t size) {
     loff_t source = at;
     loff_t target = at;
     while (source < end) {
-      const ssize_t n =
-          ::copy_file_range(from, &source, to, &target, static_cast<std::size_t>(end - source), 0);
+      const ssize_t n = CopySome(from, source, to, target, static_cast<std::size_t>(end - source));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return DiskError("copy a disk");
       if (n == 0) return os::SyscallError("copy a disk: it is shorter than it was", EIO);
@@ -321,6 +334,11 @@ Result<void> CopyDisk(const std::string& from, const std::string& to) {
   auto copied = CopyInto(from, copy.get());
   if (!copied) (void)::unlink(to.c_str());
   return copied;
+}
+
+Result<void> CopyContents(const std::string& from, const std::string& to) {
+  CAISSON_ASSIGN(const os::UniqueFd copy, os::OpenFile(to, O_RDWR));
+  return CopyInto(from, copy.get());
 }
 
 Result<void> MakeDisk(const std::string& templates, std::uint64_t bytes, const std::string& file) {

@@ -23,6 +23,9 @@ Result<void> MakeDisk(const std::string& templates, std::uint64_t bytes, const s
 // what is not a hole. On failure `to` does not exist.
 Result<void> CopyDisk(const std::string& from, const std::string& to);
 
+// Over a file that is there, which has nothing in it.
+Result<void> CopyContents(const std::string& from, const std::string& to);
+
 // The disk as a detached mount; the guest's ids are those of `user_namespace` when that is valid.
 // A disk that is mounted already is mounted once more.
 Result<os::UniqueFd> MountDisk(const std::string& file, int user_namespace = -1);

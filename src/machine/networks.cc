@@ -59,6 +59,7 @@ class LoopbackOnly final : public Networks {
     return place;
   }
 
+  Result<TapPlace> MakeTap() override { return TapPlace{}; }
   Result<void> Apply(std::uint32_t, const egress::Policy&) override { return {}; }
   Result<void> Adopt(std::uint32_t, const egress::Policy&) override { return {}; }
   Result<void> Remove(std::uint32_t index) override {
@@ -101,6 +102,16 @@ class OfGateway final : public Networks {
     return NetworkPlace{.index = network.index,
                         .address = std::move(network.address),
                         .path = std::move(network.namespace_path)};
+  }
+  Result<TapPlace> MakeTap() override {
+    CAISSON_ASSIGN(egress::TapNetwork made, gateway_->MakeTap(egress::Policy::DenyAll()));
+    return TapPlace{.place = {.index = made.network.index,
+                              .address = std::move(made.network.address),
+                              .path = std::move(made.network.namespace_path)},
+                    .tap = std::move(made.tap),
+                    .mac = std::move(made.mac),
+                    .gateway = std::move(made.gateway),
+                    .gateway_mac = std::move(made.gateway_mac)};
   }
   Result<void> Apply(std::uint32_t index, const egress::Policy& policy) override {
     return gateway_->Apply(index, policy);

@@ -26,6 +26,13 @@ struct NetworkPlace {
   std::string path;         // of the namespace
 };
 
+// Of a virtual machine (egress::TapNetwork); without networks there is no tap.
+struct TapPlace {
+  NetworkPlace place;
+  os::UniqueFd tap;
+  std::string mac, gateway, gateway_mac;
+};
+
 struct NetworkTraffic {
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
@@ -39,6 +46,7 @@ class Networks {
   // For the operator, where they are not: empty when nobody wanted them to be.
   virtual std::string WhyNoNames() const { return ""; }
   virtual Result<NetworkPlace> Make() = 0;  // nothing is open
+  virtual Result<TapPlace> MakeTap() = 0;
   virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Remove(std::uint32_t index) = 0;

@@ -18,7 +18,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <memory>
+#include <utility>
 
+#include "agent/channel_pump.h"
 #include "agent/guest/self_endpoint.h"
 #include "os/syscall_error.h"
 
@@ -92,6 +95,25 @@ os::UniqueFd ListenAt(const std::string& path) {
   return socket;
 }
 
+os::UniqueFd OpenEntrance(const Options& options) {
+  if (!options.port.empty()) return os::UniqueFd(::open(options.port.c_str(), O_RDWR | O_CLOEXEC));
+  if (!options.listen_path.empty()) return ListenAt(options.listen_path);
+  return os::UniqueFd(options.listener);
+}
+
+// The connections of a virtual machine come as channels.
+std::unique_ptr<ChannelPump> Serve(Agent& agent, os::UniqueFd port) {
+  return std::make_unique<ChannelPump>(
+      agent.loop, Channels::Side::kAgent, std::move(port),
+      PumpCallbacks{.on_greeting = [&agent](std::uint64_t) { agent.Seal(); },
+                    .on_open =
+                        [&agent](os::UniqueFd socket) {
+                          agent.connections.push_back(
+                              std::make_unique<HostConnection>(agent, std::move(socket)));
+                        },
+                    .on_broken = {}});
+}
+
 class Acceptor {
  public:
   Acceptor(Agent& agent, os::UniqueFd listener)
@@ -151,8 +173,17 @@ Agent::Agent(const Options& options, std::uint64_t open_files)
               {.open_files = open_files, .processes = options.command_processes}),
       children(loop, spawner, [this] { watchers.NoteActivity(); }),
       processes(loop, children),
-      boot_id(DrawBootId()) {
+      boot_id(DrawBootId()),
+      is_computer(!options.port.empty()),
+      sealed(!options.port.empty()) {
   processes.set_id_prefix("proc-" + boot_id.substr(0, 8));
+}
+
+void Agent::Seal() { sealed = true; }
+
+void Agent::Open() {
+  sealed = false;
+  boot_id = DrawBootId();
 }
 
 Activity Agent::Measure() const {
@@ -182,9 +213,10 @@ std::string RunAgent(const Options& options) {
   ::mallopt(M_TRIM_THRESHOLD, 64 << 10);
   if (!OpenStandardDescriptors()) return "open the standard descriptors: " + os::ErrnoText(errno);
   for (const int fd : options.cgroup_procs) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  os::UniqueFd listener =
-      options.listen_path.empty() ? os::UniqueFd(options.listener) : ListenAt(options.listen_path);
-  if (!listener.valid()) return "listen at " + options.listen_path + ": " + os::ErrnoText(errno);
+  os::UniqueFd listener = OpenEntrance(options);
+  if (!listener.valid()) {
+    return "open the entrance " + options.port + options.listen_path + ": " + os::ErrnoText(errno);
+  }
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   if (::fcntl(listener.get(), F_SETFL, O_NONBLOCK) != 0) {
     return "descriptor " + std::to_string(options.listener) +
@@ -207,7 +239,13 @@ std::string RunAgent(const Options& options) {
   const auto endpoint = SelfEndpoint::Listen(agent, options.self_port);
   if (!endpoint) return endpoint.error().message;
   const Reaper reaper(agent, std::move(signals));
-  const Acceptor acceptor(agent, std::move(listener));
+  std::unique_ptr<Acceptor> acceptor;
+  std::unique_ptr<ChannelPump> pump;
+  if (agent.is_computer) {
+    pump = Serve(agent, std::move(listener));
+  } else {
+    acceptor = std::make_unique<Acceptor>(agent, std::move(listener));
+  }
   agent.loop.Run();
 }
 

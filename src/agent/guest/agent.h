@@ -23,6 +23,9 @@ namespace caisson::agent::guest {
 struct Options {
   int listener = 3;
   std::string listen_path;  // not empty: in place of `listener`, a socket of this name
+  // Not empty: in place of either, a virtual serial port with channels (agent/channels.h); the
+  // agent then has the whole computer (guest/computer.h).
+  std::string port;
   std::vector<int> cgroup_procs;
   std::uint64_t command_processes = 0;  // of one user; 0: no limit of ours
   std::uint16_t self_port = 1029;       // 0: any that is free
@@ -43,6 +46,9 @@ struct Agent {
   void Keep(std::unique_ptr<Disposable> object) { others.push_back(std::move(object)); }
   void Forget(Disposable* object);
   Activity Measure() const;
+  // A virtual machine is sealed with every greeting of its host, and open once it is renewed.
+  void Seal();
+  void Open();
 
   Loop loop;
   Spawner spawner;
@@ -52,6 +58,8 @@ struct Agent {
   Counts counts;
   std::string boot_id;
   std::uint16_t self_port = 0;
+  const bool is_computer;
+  bool sealed = false;
   std::array<char, 128u << 10> buffer;  // for the length of one call
   std::list<std::unique_ptr<HostConnection>> connections;
   std::list<std::unique_ptr<Disposable>> others;

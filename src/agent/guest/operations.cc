@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "agent/guest/agent.h"
+#include "agent/guest/computer.h"
 #include "agent/guest/dial.h"
 #include "agent/guest/exec.h"
 #include "agent/guest/files.h"
@@ -59,9 +60,55 @@ Begun AnswerPing(HostConnection& connection) {
   return nullptr;
 }
 
+void Tell(HostConnection& connection, const Attempt<void>& attempt) {
+  if (!attempt) return connection.Fail(attempt.error());
+  connection.Send(FrameType::kOk, {});
+  connection.Finish();
+}
+
+// What stands beside a virtual machine asks for this, and nobody else: a copy is renewed once.
+Begun AnswerRenew(HostConnection& connection, const Frame& frame) {
+  const auto request = Decode<RenewRequest>(frame.payload);
+  if (!request) return Refuse(connection, "the request is malformed");
+  const auto renewed = Renew(*request);
+  if (renewed) connection.agent().Open();
+  Tell(connection, renewed);
+  return nullptr;
+}
+
+// Of a virtual machine; empty when the frame asks for something else.
+bool AnswerForComputer(HostConnection& connection, const Frame& frame) {
+  switch (frame.type) {
+    case FrameType::kQuiesce:
+      Tell(connection, Quiesce());
+      return true;
+    case FrameType::kThaw:
+      if (const auto request = Decode<ThawRequest>(frame.payload)) {
+        Tell(connection, Thaw(*request));
+      } else {
+        Refuse(connection, "the request is malformed");
+      }
+      return true;
+    case FrameType::kGrowDisk:
+      if (const auto request = Decode<GrowDiskRequest>(frame.payload)) {
+        Tell(connection, GrowDisk(*request));
+      } else {
+        Refuse(connection, "the request is malformed");
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Begun BeginOperation(HostConnection& connection, const Frame& frame) {
+  if (connection.agent().sealed) {
+    if (frame.type == FrameType::kRenew) return AnswerRenew(connection, frame);
+    return Refuse(connection, "this machine was copied, and is not renewed yet");
+  }
+  if (connection.agent().is_computer && AnswerForComputer(connection, frame)) return nullptr;
   switch (frame.type) {
     case FrameType::kPing:
       return AnswerPing(connection);

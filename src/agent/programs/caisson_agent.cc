@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// caisson-agent [--listen-fd N | --listen-path PATH] [--cgroup-procs FD[,FD…]]
+// caisson-agent [--listen-fd N | --listen-path PATH | --port PATH] [--cgroup-procs FD[,FD…]]
 //               [--command-processes N] [--self-port PORT]
 //
 // The agent that runs inside a machine, as pid 1 of a jail or as a service of a virtual machine.
@@ -19,7 +19,8 @@ namespace {
 using caisson::agent::guest::Options;
 
 constexpr char kUsage[] =
-    "usage: caisson-agent [--listen-fd N | --listen-path PATH] [--cgroup-procs FD[,FD...]]\n"
+    "usage: caisson-agent [--listen-fd N | --listen-path PATH | --port PATH]\n"
+    "                     [--cgroup-procs FD[,FD...]]\n"
     "                     [--command-processes N] [--self-port PORT]\n";
 
 std::optional<int> ReadNumber(std::string_view text, int most) {
@@ -43,6 +44,10 @@ bool ReadOption(std::string_view name, std::string_view value, Options& options)
       begin = end + 1;
     }
     return true;
+  }
+  if (name == "--port") {
+    options.port = value;
+    return value.starts_with('/');
   }
   if (name == "--listen-path") {
     options.listen_path = value;

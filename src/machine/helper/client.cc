@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxIdle = 32;
+constexpr milliseconds kEmulatedPatience{120'000};
 
 Result<os::UniqueFd> ConnectTo(const std::string& path) {
   sockaddr_un address{};
@@ -76,6 +78,10 @@ Result<std::unique_ptr<RemoteDriver>> RemoteDriver::Open(const Options& options)
   std::unique_ptr<RemoteDriver> driver(new RemoteDriver(options));
   CAISSON_ASSIGN(const Answer answer, driver->Ask({.operation = Operation::kCapabilities}));
   CAISSON_ASSIGN(driver->capabilities_, CapabilitiesFromJson(answer.value));
+  if (driver->capabilities_.emulated) {
+    // One that boots does so by an emulated processor.
+    driver->options_.agent_patience = std::max(driver->options_.agent_patience, kEmulatedPatience);
+  }
   return driver;
 }
 

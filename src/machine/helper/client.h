@@ -67,7 +67,7 @@ class RemoteDriver final : public Driver {
   Result<void> AwaitAgent(const std::string& id, os::UniqueFd connection);
   void Undo(const std::string& id);
 
-  const Options options_;
+  Options options_;
   Capabilities capabilities_;
   std::mutex mutex_;
   std::vector<os::UniqueFd> idle_;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first program of a virtual machine, /init of its initial file system: loads the modules that
+// /modules/order names, mounts the image (vda, EROFS) with the machine's disk (vdb, ext4) over it,
+// makes the cgroup of commands, and becomes the agent, which is beside it. What fails is told on
+// the console, and the kernel then gives up for want of a first process.
+#include <dirent.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr int kDeviceSteps = 5'000;  // of a millisecond
+
+void Must(bool done, const char* what) {
+  if (done) return;
+  std::fprintf(stderr, "caisson-guest-init: %s: %s\n", what, std::strerror(errno));
+  std::fflush(stderr);
+  std::exit(1);
+}
+
+void Directory(const char* path) { Must(::mkdir(path, 0755) == 0 || errno == EEXIST, path); }
+
+void Mount(const char* what, const char* place, const char* type, unsigned long flags,
+           const char* options = nullptr) {
+  Directory(place);
+  Must(::mount(what, place, type, flags, options) == 0, place);
+}
+
+std::string ReadAll(const char* path) {
+  std::string text;
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  std::array<char, 4096> piece{};
+  for (ssize_t n = 0; file >= 0 && (n = ::read(file, piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(n));
+  }
+  if (file >= 0) ::close(file);
+  return text;
+}
+
+void Write(const char* path, const char* text) {
+  const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+  Must(file >= 0 && ::write(file, text, std::strlen(text)) > 0, path);
+  ::close(file);
+}
+
+void LoadModules() {
+  const std::string order = ReadAll("/modules/order");
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t end = order.find('\n', begin);
+    const std::string path = "/modules/" + order.substr(begin, end - begin);
+    begin = end == std::string::npos ? order.size() : end + 1;
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    Must(file >= 0, path.c_str());
+    Must(::syscall(SYS_finit_module, file, "", 0) == 0 || errno == EEXIST, path.c_str());
+    ::close(file);
+  }
+}
+
+void AwaitDevice(const char* path) {
+  for (int step = 0; step < kDeviceSteps && ::access(path, F_OK) != 0; ++step) ::usleep(1'000);
+  Must(::access(path, F_OK) == 0, path);
+}
+
+// "/dev/vport2p1": the first number is that of its device on the bus.
+std::string AwaitPort() {
+  std::string path;
+  for (int step = 0; step < kDeviceSteps && path.empty(); ++step) {
+    if (step > 0) ::usleep(1'000);
+    DIR* const devices = ::opendir("/dev");
+    while (const dirent* entry = devices != nullptr ? ::readdir(devices) : nullptr) {
+      if (std::strncmp(entry->d_name, "vport", 5) == 0) path = std::string("/dev/") + entry->d_name;
+    }
+    if (devices != nullptr) ::closedir(devices);
+  }
+  errno = ENODEV;
+  Must(!path.empty(), "find the virtual serial port");
+  return path;
+}
+
+void RaiseLoopback() {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strncpy(request.ifr_name, "lo", sizeof request.ifr_name - 1);
+  request.ifr_flags = IFF_UP;
+  Must(socket >= 0 && ::ioctl(socket, SIOCSIFFLAGS, &request) == 0, "raise lo");
+  ::close(socket);
+}
+
+void MakeRoot() {
+  Mount("/dev/vda", "/image", "erofs", MS_RDONLY | MS_NODEV);
+  Mount("/dev/vdb", "/disk", "ext4", MS_NOATIME | MS_NODEV, "discard,errors=remount-ro");
+  Directory("/disk/upper");
+  Directory("/disk/work");
+  Mount("overlay", "/root", "overlay", MS_NODEV,
+        "lowerdir=/image,upperdir=/disk/upper,workdir=/disk/work");
+  for (const char* place : {"/root/dev", "/root/proc", "/root/sys", "/root/run", "/root/tmp"}) {
+    Directory(place);
+  }
+  for (const char* place : {"/dev", "/proc", "/sys"}) {
+    const std::string to = std::string("/root") + place;
+    Must(::mount(place, to.c_str(), nullptr, MS_MOVE, nullptr) == 0, place);
+  }
+  Mount("run", "/root/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m");
+  // The agent grows and syncs the disk here.
+  Directory("/root/run/caisson");
+  Directory("/root/run/caisson/disk");
+  Must(::mount("/disk", "/root/run/caisson/disk", nullptr, MS_BIND, nullptr) == 0, "bind the disk");
+  ::chmod("/root/run/caisson", 0700);
+  Mount("devpts", "/root/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=666,mode=620,gid=5");
+  Mount("shm", "/root/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+  Mount("mqueue", "/root/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  (void)!::symlink("/proc/self/fd", "/root/dev/fd");
+  (void)!::symlink("/proc/self/fd/0", "/root/dev/stdin");
+  (void)!::symlink("/proc/self/fd/1", "/root/dev/stdout");
+  (void)!::symlink("/proc/self/fd/2", "/root/dev/stderr");
+}
+
+// Commands run in a group of their own, beside the agent.
+int MakeCommandsGroup() {
+  Mount("cgroup2", "/root/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  Write("/root/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids");
+  Directory("/root/sys/fs/cgroup/commands");
+  const int procs = ::open("/root/sys/fs/cgroup/commands/cgroup.procs", O_WRONLY);
+  Must(procs >= 0, "open the commands' cgroup");
+  return procs;
+}
+
+void EnterRoot() {
+  Must(::chdir("/root") == 0 && ::mount("/root", "/", nullptr, MS_MOVE, nullptr) == 0 &&
+           ::chroot(".") == 0 && ::chdir("/") == 0,
+       "enter the root");
+}
+
+}  // namespace
+
+int main() {
+  ::umask(022);
+  Mount("devtmpfs", "/dev", "devtmpfs", MS_NOSUID, "mode=755");
+  Mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  Mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  LoadModules();
+  if (ReadAll("/proc/cmdline").find("caisson.trial") != std::string::npos) {
+    std::fprintf(stderr, "caisson-guest-init: trial\n");
+    ::sync();
+    ::reboot(RB_AUTOBOOT);
+  }
+  RaiseLoopback();
+  for (const char* device : {"/dev/vda", "/dev/vdb"}) AwaitDevice(device);
+  std::string place = AwaitPort();
+  const int agent = ::open("/caisson-agent", O_RDONLY | O_CLOEXEC);
+  Must(agent >= 0, "open the agent");
+  MakeRoot();
+  const int procs = MakeCommandsGroup();
+  EnterRoot();
+  std::string descriptor = std::to_string(procs);
+  char name[] = "caisson-agent";
+  char port[] = "--port";
+  char groups[] = "--cgroup-procs";
+  std::array<char*, 6> arguments = {name, port, place.data(), groups, descriptor.data(), nullptr};
+  char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  std::array<char*, 2> environment = {path, nullptr};
+  ::syscall(SYS_execveat, agent, "", arguments.data(), environment.data(), AT_EMPTY_PATH);
+  Must(false, "execute the agent");
+}

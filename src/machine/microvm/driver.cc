@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/microvm/driver.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "errors/machine.h"
+#include "images/files.h"
+#include "json/reader.h"
+#include "json/writer.h"
+#include "machine/agent_socket.h"
+#include "machine/disk.h"
+#include "machine/fields.h"
+#include "machine/microvm/process.h"
+#include "machine/microvm/templates.h"
+#include "os/syscall_error.h"
+
+namespace caisson::machine::microvm {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStopPatience{60'000};
+constexpr milliseconds kSavePatience{180'000};
+constexpr milliseconds kGoOnPatience{60'000};
+constexpr const char* kVmFile = "/vm.json";
+constexpr std::array<const char*, 2> kSavedFiles = {"memory", "state"};
+
+// What was saved goes on in the same machine only.
+struct Kept {
+  std::string boot;  // id of the boot files
+  std::string accelerator;
+  std::uint64_t memory_bytes = 0;
+  unsigned processors = 0;
+  bool network = false;
+  bool has_memory = false;  // else only the disk was kept
+};
+
+Result<void> WriteKept(const std::string& directory, const Kept& kept) {
+  CAISSON_ASSIGN(const std::string text,
+                 json::Write(json::Object{{"boot", kept.boot},
+                                          {"accelerator", kept.accelerator},
+                                          {"memory_bytes", kept.memory_bytes},
+                                          {"processors", kept.processors},
+                                          {"network", kept.network},
+                                          {"has_memory", kept.has_memory}}));
+  return images::WriteFile(directory + kVmFile, text);
+}
+
+Result<Kept> ReadKept(const std::string& directory) {
+  CAISSON_ASSIGN(const std::string text, os::ReadSmallFile(directory + kVmFile));
+  CAISSON_ASSIGN(const json::Value value, json::Read(text));
+  Fields fields(value);
+  Kept kept{.boot = fields.Text("boot"),
+            .accelerator = fields.Text("accelerator"),
+            .memory_bytes = fields.Number("memory_bytes"),
+            .processors = static_cast<unsigned>(fields.Number("processors", 1024)),
+            .network = fields.Bool("network"),
+            .has_memory = fields.Bool("has_memory")};
+  if (!fields.missed().empty()) {
+    return Fail(errors::kMachineDamaged, directory + kVmFile + " has no valid " + fields.missed());
+  }
+  return kept;
+}
+
+// Both stay what they are: saved files are never written again.
+Result<void> LinkOrCopy(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return {};
+  CAISSON_TRY(CopyDisk(from, to));
+  return Yard::TakeBack(to);
+}
+
+Result<void> LinkSaved(const std::string& from, const std::string& to) {
+  for (const char* file : kSavedFiles) {
+    CAISSON_TRY(LinkOrCopy(from + "/" + file, to + "/" + file));
+  }
+  return {};
+}
+
+bool HasSaved(const std::string& directory) {
+  for (const char* file : kSavedFiles) {
+    if (::access((directory + "/" + file).c_str(), R_OK) != 0) return false;
+  }
+  return true;
+}
+
+void RemoveSaved(const std::string& directory) {
+  for (const char* file : kSavedFiles) (void)::unlink((directory + "/" + file).c_str());
+}
+
+struct Parts {
+  std::unique_ptr<Yard> yard;
+  std::unique_ptr<Templates> templates;
+};
+
+class Microvm final : public LocalMachine {
+ public:
+  Microvm(Parts& parts, std::unique_ptr<Slot> slot) : parts_(parts), slot_(std::move(slot)) {}
+
+  // A machine with a copy of `disk` that goes on from `base`, or boots when that is empty. On
+  // failure nothing is left.
+  static Result<std::unique_ptr<LocalMachine>> Launch(Parts& parts, uid_t owner,
+                                                      const MachineSpec& spec,
+                                                      const std::string& disk,
+                                                      const std::string& base) {
+    Yard& yard = *parts.yard;
+    CAISSON_ASSIGN(std::unique_ptr<Slot> slot, yard.NewSlot(spec.image, spec));
+    slot->record.owner = owner;
+    const auto launch = [&]() -> Result<void> {
+      CAISSON_TRY(CopyDisk(disk, slot->disk()));
+      CAISSON_TRY(Yard::GiveTo(slot->disk(), *slot));
+      // Of its own, so that what it came from can go.
+      if (!base.empty()) CAISSON_TRY(LinkSaved(base, slot->saved()));
+      CAISSON_TRY(yard.Start(*slot, base.empty() ? "" : slot->saved(), true));
+      slot->record.phase = Phase::kRunning;
+      return yard.Write(*slot, false);
+    };
+    if (auto launched = launch(); !launched) {
+      (void)yard.Remove(*slot);
+      return Fail(std::move(launched).error());
+    }
+    return std::make_unique<Microvm>(parts, std::move(slot));
+  }
+
+  uid_t owner() const override { return slot_->record.owner; }
+  std::uint32_t network() const override { return slot_->record.network; }
+  Machine View() override {
+    const Record& record = slot_->record;
+    return {.id = record.spec.id,
+            .state = StateNow(),
+            .ip = record.ip,
+            .image = record.spec.image,
+            .disk_bytes = record.spec.disk_bytes};
+  }
+  Result<void> Remove() override;
+  Result<void> Pause(Level level) override;
+  Result<void> Resume() override;
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<void> Keep(const std::string& directory) override;
+  Result<void> Resize(std::uint64_t disk_bytes) override;
+  Result<void> SetNetwork(const egress::Policy& policy) override;
+  Result<Stats> ReadStats() override;
+  Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
+
+ private:
+  Yard& yard() { return *parts_.yard; }
+  State StateNow() const {
+    const bool lives = slot_->Lives();
+    switch (slot_->record.phase) {
+      case Phase::kRunning:
+        return lives ? State::kRunning : State::kStopped;
+      case Phase::kPausedInMemory:
+        return lives ? State::kPausedInMemory : State::kPausedOnDisk;
+      case Phase::kPausedOnDisk:
+        return State::kPausedOnDisk;
+      case Phase::kMaking:
+      case Phase::kRemoving:
+        break;
+    }
+    return State::kStopped;
+  }
+  Result<void> Ask(Operation operation, milliseconds patience, std::uint64_t argument = 0) {
+    CAISSON_TRY(AskVmm(slot_->directory, {.operation = operation, .argument = argument}, patience));
+    return {};
+  }
+  Result<void> SetPhase(Phase phase, bool durable) {
+    slot_->record.phase = phase;
+    return yard().Write(*slot_, durable);
+  }
+  // Whether memory and state in saved() are those of the machine as it is now.
+  bool IsSavedWhole() const {
+    return slot_->record.phase == Phase::kPausedOnDisk && HasSaved(slot_->saved());
+  }
+  // Makes the files that it is saved into, which takes a while that it need not stand still for.
+  Result<void> PrepareSave();
+  // Memory and state of a machine that stands still, into `directory`.
+  Result<void> SaveInto(const std::string& directory);
+  Result<void> EnsureFrozen();
+  std::string frozen() const { return slot_->directory + "/frozen"; }
+  void ForgetFrozen() {
+    std::error_code error;
+    fs::remove_all(frozen(), error);
+  }
+  Kept Description(bool has_memory) {
+    return {.boot = yard().boot_id(),
+            .accelerator = std::string(NameOf(yard().accelerator())),
+            .memory_bytes = slot_->record.spec.memory_bytes,
+            .processors = ProcessorsOf(slot_->record.spec.cpus),
+            .network = yard().networks().enforces(),
+            .has_memory = has_memory};
+  }
+
+  Parts& parts_;
+  std::unique_ptr<Slot> slot_;
+  bool prepared_ = false;
+};
+
+Result<void> Microvm::Remove() {
+  CAISSON_TRY(SetPhase(Phase::kRemoving, false));
+  return yard().Remove(*slot_);
+}
+
+Result<void> Microvm::PrepareSave() {
+  const std::string memory = slot_->own() + "/memory";
+  const std::string base = slot_->saved() + "/memory";
+  CAISSON_TRY(Yard::NewFile(slot_->own() + "/state", *slot_, 0));
+  CAISSON_TRY(Yard::NewFile(memory, *slot_, 0));
+  // One that has booted by itself went on from nothing.
+  if (::access(base.c_str(), R_OK) == 0) CAISSON_TRY(CopyContents(base, memory));
+  prepared_ = true;
+  return {};
+}
+
+Result<void> Microvm::SaveInto(const std::string& directory) {
+  if (!prepared_) CAISSON_TRY(PrepareSave());
+  prepared_ = false;
+  CAISSON_TRY(Ask(Operation::kSave, kSavePatience));
+  for (const char* file : kSavedFiles) {
+    const std::string from = slot_->own() + "/" + file;
+    const std::string to = directory + "/" + file;
+    if (::rename(from.c_str(), to.c_str()) != 0) return os::SyscallError("move " + to);
+    CAISSON_TRY(Yard::TakeBack(to));
+  }
+  return {};
+}
+
+// For copies of a machine that is paused in memory: saved once, however many there are.
+Result<void> Microvm::EnsureFrozen() {
+  if (HasSaved(frozen())) return {};
+  ForgetFrozen();
+  if (::mkdir(frozen().c_str(), 0755) != 0) return os::SyscallError("mkdir " + frozen());
+  auto saved = SaveInto(frozen());
+  if (!saved) ForgetFrozen();
+  return saved;
+}
+
+Result<void> Microvm::Pause(Level level) {
+  if (StateNow() == State::kRunning) {
+    if (level == Level::kDisk) CAISSON_TRY(PrepareSave());
+    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
+    CAISSON_TRY(SetPhase(Phase::kPausedInMemory, level == Level::kMemory));
+    CAISSON_TRY(SyncDisk(slot_->disk()));
+  }
+  if (level == Level::kMemory) return {};
+  CAISSON_TRY(EnsureFrozen());
+  RemoveSaved(slot_->saved());
+  for (const char* file : kSavedFiles) {
+    const std::string to = slot_->saved() + "/" + file;
+    if (::rename((frozen() + "/" + file).c_str(), to.c_str()) != 0) {
+      return os::SyscallError("move " + to);
+    }
+    CAISSON_TRY(SyncDisk(to));
+  }
+  ForgetFrozen();
+  CAISSON_TRY(SetPhase(Phase::kPausedOnDisk, true));
+  return yard().Stop(*slot_);
+}
+
+Result<void> Microvm::Resume() {
+  if (StateNow() == State::kPausedInMemory) {
+    CAISSON_TRY(SetPhase(Phase::kRunning, false));
+    ForgetFrozen();
+    return Ask(Operation::kGoOn, kGoOnPatience);
+  }
+  if (!slot_->image) {
+    auto held = yard().store().Hold(slot_->record.spec.image);
+    if (!held) return Fail(errors::kMachineNoImage, held.error().message);
+    slot_->image = *std::move(held);
+  }
+  ForgetFrozen();
+  const bool saved = IsSavedWhole();
+  const Phase before = saved ? Phase::kPausedOnDisk : slot_->record.phase;
+  CAISSON_TRY(yard().Stop(*slot_));
+  if (!saved) RemoveSaved(slot_->saved());
+  // Once its processors run, memory that was saved does not go with its disk any more.
+  CAISSON_TRY(SetPhase(Phase::kRunning, true));
+  auto started = yard().Start(*slot_, saved ? slot_->saved() : "", !saved);
+  if (started) return {};
+  (void)yard().Stop(*slot_);
+  (void)SetPhase(before, true);
+  return started;
+}
+
+Result<std::unique_ptr<LocalMachine>> Microvm::Fork(uid_t owner, const MachineSpec& child) {
+  const MachineSpec& own = slot_->record.spec;
+  const bool alive = StateNow() == State::kPausedInMemory;
+  if (alive) CAISSON_TRY(EnsureFrozen());
+  const std::string from = alive ? frozen() : slot_->saved();
+  if (!alive && !IsSavedWhole()) {
+    return Microvm::Launch(parts_, owner, child, slot_->disk(), "");
+  }
+  if (child.memory_bytes != own.memory_bytes ||
+      ProcessorsOf(child.cpus) != ProcessorsOf(own.cpus)) {
+    return Fail(errors::kMachineInvalid,
+                fmt::format("memory_bytes and cpus of a copy that goes on are its parent's: {} "
+                            "and {} processors",
+                            own.memory_bytes, ProcessorsOf(own.cpus)));
+  }
+  return Microvm::Launch(parts_, owner, child, slot_->disk(), from);
+}
+
+Result<void> Microvm::Keep(const std::string& directory) {
+  const State state = StateNow();
+  if (state == State::kRunning) {
+    CAISSON_TRY(PrepareSave());
+    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
+  }
+  auto kept = [&]() -> Result<void> {
+    const bool lives = state == State::kRunning || state == State::kPausedInMemory;
+    const std::string from = lives ? frozen() : slot_->saved();
+    if (lives) CAISSON_TRY(EnsureFrozen());
+    const bool has_memory = lives || IsSavedWhole();
+    if (has_memory) CAISSON_TRY(LinkSaved(from, directory));
+    CAISSON_TRY(CopyDisk(slot_->disk(), directory + "/disk.img"));
+    return WriteKept(directory, Description(has_memory));
+  }();
+  if (state == State::kRunning) {
+    ForgetFrozen();
+    CAISSON_TRY(Ask(Operation::kGoOn, kGoOnPatience));
+  }
+  return kept;
+}
+
+Result<void> Microvm::Resize(std::uint64_t disk_bytes) {
+  if (slot_->Lives()) {
+    CAISSON_TRY(Ask(Operation::kGrow, kStopPatience, disk_bytes));
+    ForgetFrozen();
+  }
+  slot_->record.spec.disk_bytes = disk_bytes;
+  return yard().Write(*slot_, true);
+}
+
+Result<void> Microvm::SetNetwork(const egress::Policy& policy) {
+  Record& record = slot_->record;
+  if (record.network != 0) CAISSON_TRY(yard().networks().Apply(record.network, policy));
+  record.spec.network = policy;
+  return yard().Write(*slot_, false);
+}
+
+Result<Stats> Microvm::ReadStats() {
+  const Record& record = slot_->record;
+  NetworkTraffic traffic;
+  if (record.network != 0) {
+    CAISSON_ASSIGN(traffic, yard().networks().ReadTraffic(record.network));
+  }
+  struct stat disk{};
+  (void)::stat(slot_->disk().c_str(), &disk);
+  return Stats{.memory_bytes = std::min(record.groups.MemoryBytes(), record.spec.memory_bytes),
+               .memory_limit_bytes = record.spec.memory_bytes,
+               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
+               .pids = record.groups.Pids(),
+               .disk_bytes = record.spec.disk_bytes,
+               .disk_used_bytes = static_cast<std::uint64_t>(disk.st_blocks) * 512,
+               .network_received_bytes = traffic.received_bytes,
+               .network_sent_bytes = traffic.sent_bytes};
+}
+
+class MicrovmDriver final : public LocalDriver {
+ public:
+  static Result<std::unique_ptr<LocalDriver>> Open(const MicrovmOptions& options,
+                                                   SharedParts parts) {
+    auto driver = std::make_unique<MicrovmDriver>();
+    CAISSON_ASSIGN(driver->parts_.yard, Yard::Open(options, std::move(parts)));
+    driver->parts_.templates = std::make_unique<Templates>(*driver->parts_.yard);
+    return driver;
+  }
+
+  Capabilities capabilities() const override {
+    const bool emulated = yard().accelerator() == Accelerator::kTcg;
+    return {.driver = "microvm",
+            .isolation = emulated ? "a kernel of its own below QEMU, whose processor is emulated"
+                                  : "a kernel of its own below QEMU and KVM",
+            .isolation_class = "hardware-virtualized",
+            .emulated = emulated,
+            .pause = Level::kDisk,
+            .disk_pause_keeps_processes = true,
+            .snapshot = Extent::kFull,
+            .fork = Extent::kFull,
+            .resize_disk = true,
+            .network = yard().networks().enforces(),
+            .host_name_rules = yard().networks().enforces_names()};
+  }
+  const images::Store& store() const override { return yard().store(); }
+  std::string SnapshotsDirectory() const override { return yard().state().snapshots(); }
+
+  Result<std::vector<std::unique_ptr<LocalMachine>>> Adopt() override {
+    CAISSON_ASSIGN(std::vector<std::unique_ptr<Slot>> slots, yard().Adopt());
+    parts_.templates->Clean();
+    std::vector<std::unique_ptr<LocalMachine>> machines;
+    for (std::unique_ptr<Slot>& slot : slots) {
+      machines.push_back(std::make_unique<Microvm>(parts_, std::move(slot)));
+    }
+    return machines;
+  }
+
+  Result<std::unique_ptr<LocalMachine>> Make(uid_t owner, const MachineSpec& spec) override {
+    const Shape shape{.image = spec.image,
+                      .memory_bytes = spec.memory_bytes,
+                      .processors = ProcessorsOf(spec.cpus),
+                      .network = yard().networks().enforces()};
+    CAISSON_ASSIGN(const std::string from, parts_.templates->Get(shape, spec.disk_bytes));
+    return Microvm::Launch(parts_, owner, spec, from + "/disk.img", from);
+  }
+
+  Result<std::unique_ptr<LocalMachine>> Restore(const std::string& directory, const Snapshot&,
+                                                uid_t owner, const MachineSpec& spec) override {
+    CAISSON_ASSIGN(const Kept kept, ReadKept(directory));
+    const std::string disk = directory + "/disk.img";
+    if (!kept.has_memory) return Microvm::Launch(parts_, owner, spec, disk, "");
+    if (kept.boot != yard().boot_id() || kept.accelerator != NameOf(yard().accelerator()) ||
+        kept.network != yard().networks().enforces()) {
+      return Fail(errors::kMachineUnsupported,
+                  "the snapshot is of a machine with another kernel, processor or network "
+                  "than this host gives now; its files are in disk.img of " +
+                      directory);
+    }
+    if (!HasSaved(directory)) {
+      return Fail(errors::kMachineDamaged, "the snapshot's memory or state is missing");
+    }
+    if (kept.memory_bytes != spec.memory_bytes || kept.processors != ProcessorsOf(spec.cpus)) {
+      return Fail(errors::kMachineInvalid,
+                  fmt::format("memory_bytes and cpus of what goes on are the snapshot's: {} and {} "
+                              "processors",
+                              kept.memory_bytes, kept.processors));
+    }
+    return Microvm::Launch(parts_, owner, spec, disk, directory);
+  }
+
+ private:
+  Yard& yard() const { return *parts_.yard; }
+  Parts parts_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LocalDriver>> OpenMicrovm(const MicrovmOptions& options, SharedParts parts) {
+  return MicrovmDriver::Open(options, std::move(parts));
+}
+
+}  // namespace caisson::machine::microvm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/microvm/plan.h"
+
+#include <limits>
+
+#include "errors/machine.h"
+#include "machine/fields.h"
+
+namespace caisson::machine::microvm {
+
+std::string_view NameOf(Accelerator accelerator) {
+  return accelerator == Accelerator::kKvm ? "kvm" : "tcg";
+}
+
+json::Value ToJson(const Plan& plan) {
+  return json::Object{{"uid", plan.uid},
+                      {"tasks", plan.tasks},
+                      {"scratch", plan.scratch},
+                      {"qemu", plan.qemu},
+                      {"preload", plan.preload},
+                      {"boot", plan.boot},
+                      {"image", plan.image},
+                      {"own", plan.own},
+                      {"base", plan.base},
+                      {"accelerator", NameOf(plan.accelerator)},
+                      {"ram_bytes", plan.ram_bytes},
+                      {"processors", plan.processors},
+                      {"tsc_khz", plan.tsc_khz},
+                      {"shares_memory", plan.shares_memory},
+                      {"network", plan.network},
+                      {"boot_patience_ms", plan.boot_patience_ms},
+                      {"host_name", plan.host_name},
+                      {"machine_id", plan.machine_id},
+                      {"hosts_file", plan.hosts_file},
+                      {"resolv_file", plan.resolv_file},
+                      {"address", plan.address},
+                      {"mac", plan.mac},
+                      {"gateway", plan.gateway},
+                      {"gateway_mac", plan.gateway_mac},
+                      {"memory_bytes", plan.memory_bytes},
+                      {"pids", plan.pids},
+                      {"disk_bytes", plan.disk_bytes}};
+}
+
+Result<Plan> PlanFromJson(const json::Value& value) {
+  constexpr std::uint64_t kMost32 = std::numeric_limits<std::int32_t>::max();
+  Fields fields(value);
+  Plan plan;
+  plan.uid = static_cast<std::uint32_t>(fields.Number("uid", kMost32));
+  plan.tasks = static_cast<int>(fields.Number("tasks", 64));
+  plan.scratch = fields.Text("scratch");
+  plan.qemu = fields.Text("qemu");
+  plan.preload = fields.Text("preload");
+  plan.boot = fields.Text("boot");
+  plan.image = fields.Text("image");
+  plan.own = fields.Text("own");
+  plan.base = fields.Text("base");
+  plan.accelerator = fields.Text("accelerator") == "kvm" ? Accelerator::kKvm : Accelerator::kTcg;
+  plan.ram_bytes = fields.Number("ram_bytes");
+  plan.processors = static_cast<unsigned>(fields.Number("processors", 1024));
+  plan.tsc_khz = fields.Number("tsc_khz");
+  plan.shares_memory = fields.Bool("shares_memory");
+  plan.network = fields.Bool("network");
+  plan.boot_patience_ms = static_cast<std::uint32_t>(fields.Number("boot_patience_ms", kMost32));
+  plan.host_name = fields.Text("host_name");
+  plan.machine_id = fields.Text("machine_id");
+  plan.hosts_file = fields.Text("hosts_file");
+  plan.resolv_file = fields.Text("resolv_file");
+  plan.address = fields.Text("address");
+  plan.mac = fields.Text("mac");
+  plan.gateway = fields.Text("gateway");
+  plan.gateway_mac = fields.Text("gateway_mac");
+  plan.memory_bytes = fields.Number("memory_bytes");
+  plan.pids = fields.Number("pids");
+  plan.disk_bytes = fields.Number("disk_bytes");
+  if (!fields.missed().empty()) {
+    return Fail(errors::kMachineProtocol, "a plan has no valid " + fields.missed());
+  }
+  return plan;
+}
+
+}  // namespace caisson::machine::microvm

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the helper tells the process that it puts beside each virtual machine (caisson-vmm), and
+// what they say to each other afterwards. The plan is JSON from the helper, which is trusted. The
+// answers are of one fixed size: the process has seen what comes from inside the machine, so its
+// words are looked at and not believed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "json/value.h"
+
+namespace caisson::machine::microvm {
+
+// Descriptors that caisson-vmm is started with.
+inline constexpr int kPlanFd = 3;     // the plan, to the end
+inline constexpr int kReportFd = 4;   // where it tells how its start went
+inline constexpr int kControlFd = 5;  // a listening socket, for the helper
+inline constexpr int kAgentFd = 6;    // a listening socket, for connections to the agent
+inline constexpr int kTapFd = 7;      // the machine's network; /dev/null without one
+inline constexpr int kFirstTaskFd = 8;
+
+enum class Accelerator : std::uint8_t { kTcg, kKvm };
+std::string_view NameOf(Accelerator accelerator);
+
+// Paths are the host's until the walls are up; then those of kInside….
+struct Plan {
+  std::uint32_t uid = 0;  // and gid
+  int tasks = 0;          // how many cgroup files there are from kFirstTaskFd on
+  std::string scratch;    // an empty directory, to mount on
+  std::string qemu;       // program
+  std::string preload;    // library that makes shared memory files private
+  std::string boot;       // directory with vmlinuz and initrd
+  std::string image;      // EROFS file
+  std::string own;        // directory: disk.img, and what is saved
+  std::string base;       // directory with memory and state to go on from; empty: boot
+  Accelerator accelerator = Accelerator::kTcg;
+  std::uint64_t ram_bytes = 0;
+  unsigned processors = 1;
+  std::uint64_t tsc_khz = 0;
+  bool shares_memory = false;  // a template: its memory is a file that others copy
+  bool network = false;
+  std::uint32_t boot_patience_ms = 0;  // until the agent answers
+  // For the agent (agent/messages.h, RenewRequest); host_name empty: goes on as who it was.
+  std::string host_name, machine_id, hosts_file, resolv_file;
+  std::string address, mac, gateway, gateway_mac;
+  std::uint64_t memory_bytes = 0, pids = 0;
+  std::uint64_t disk_bytes = 0;  // a smaller disk grows once the agent answers
+};
+
+json::Value ToJson(const Plan& plan);
+Result<Plan> PlanFromJson(const json::Value& value);
+
+inline constexpr const char* kInsideBoot = "/boot";
+inline constexpr const char* kInsideImage = "/image.erofs";
+inline constexpr const char* kInsideOwn = "/own";
+inline constexpr const char* kInsideBase = "/base";
+inline constexpr const char* kInsidePreload = "/preload.so";
+
+// --- its start ---
+
+struct Report {
+  std::int32_t pid = 0;    // as the helper sees it; 0: it failed
+  std::int32_t error = 0;  // errno
+  char step[120] = {};     // that failed
+};
+
+// --- requests, one after the other ---
+
+enum class Operation : std::uint32_t {
+  kAwaitRunning = 1,  // until its processors run
+  kStop,              // commands stand still, the disk is written, its processors stop
+  kGoOn,
+  kSave,  // writes memory and state into kInsideOwn; the machine is stopped afterwards as before
+  kGrow,  // the disk file has this size now
+  kAwaitAgent,  // until the agent has been renewed
+};
+struct Request {
+  Operation operation = Operation::kAwaitRunning;
+  std::uint32_t unused = 0;
+  std::uint64_t argument = 0;
+};
+enum class Outcome : std::uint32_t { kDone, kFailed, kFull, kDamaged, kAgentSilent, kEnded };
+struct Reply {
+  Outcome outcome = Outcome::kDone;
+  std::uint32_t unused = 0;
+  std::uint64_t nanoseconds = 0;  // kSave: how long it stood still
+  char text[240] = {};
+};
+
+}  // namespace caisson::machine::microvm

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One virtual machine through its life: what takes longer is in full/.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "agent/client.h"
+#include "errors/machine.h"
+#include "machine/microvm/test_microvm.h"
+#include "machine/test_guest.h"
+
+namespace caisson::machine::microvm {
+namespace {
+
+class VirtualMachines : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoVirtualMachines(); !why.empty()) GTEST_SKIP() << why;
+    helper_ = std::make_unique<HelperProcess>(MicrovmHelper());
+    auto driver = helper_->Open();
+    ASSERT_TRUE(driver) << driver.error().message;
+    driver_ = *std::move(driver);
+  }
+  static MachineSpec Spec(const std::string& id) {
+    return {.id = id,
+            .image = ImageForTests(),
+            .memory_bytes = 128ull << 20,
+            .disk_bytes = 128ull << 20,
+            .pids = 64,
+            .network = egress::Policy::DenyAll()};
+  }
+  std::string Say(const std::string& id, const std::string& code) {
+    const Ran ran = Python(*driver_, id, code);
+    return ran.error + ran.out;
+  }
+
+  std::unique_ptr<HelperProcess> helper_;
+  std::unique_ptr<helper::RemoteDriver> driver_;
+};
+
+TEST_F(VirtualMachines, GoOnFromATemplateEachAsItselfAndTheirProcessesOutliveAPauseToDisk) {
+  const Capabilities capabilities = driver_->capabilities();
+  EXPECT_EQ(capabilities.isolation_class, "hardware-virtualized");
+  const auto made = driver_->Create(Spec("one"));
+  ASSERT_TRUE(made) << made.error().message << made.error().details;
+  ASSERT_TRUE(driver_->Create(Spec("two")));
+  const std::string who =
+      "import os; print(os.uname().nodename, open('/etc/machine-id').read(), "
+      "os.urandom(16).hex())";
+  const std::string one = Say("one", who);
+  const std::string two = Say("two", who);
+  EXPECT_TRUE(one.starts_with("one ")) << one;
+  EXPECT_TRUE(two.starts_with("two ")) << two;
+  EXPECT_NE(one.substr(4), two.substr(4));
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  EXPECT_NEAR(std::atof(Say("one", "import time; print(time.time())").c_str()),
+              static_cast<double>(now.count()), 60);
+  const auto process =
+      agent::StartProcess(*driver_->Connect("one"),
+                          {.argv = {"/usr/bin/python3", "-ISc",
+                                    "import time\nfor i in range(1, 10**6):\n"
+                                    "  open('/run/count', 'w').write(str(i)); time.sleep(0.2)"},
+                           .env = {{"PATH", "/usr/bin:/bin"}},
+                           .cwd = "/",
+                           .pty = {}});
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(Say("one", "import time; time.sleep(1); open('/var/kept', 'w').write('kept')"), "");
+  ASSERT_TRUE(driver_->Pause("one", Level::kDisk));
+  EXPECT_EQ(Say("two", "print(2)"), "2\n");
+  helper_->Kill();
+  helper_->Start();
+  const auto resumed = driver_->Resume("one");
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(Say("one", "print(open('/var/kept').read())"), "kept\n");
+  EXPECT_EQ(Say("two", "print(3)"), "3\n");
+  const long count = std::atol(Say("one", "print(open('/run/count').read())").c_str());
+  EXPECT_GT(count, 0) << "its memory is the one that it had";
+  EXPECT_GT(
+      std::atol(Say("one", "import time; time.sleep(2); print(open('/run/count').read())").c_str()),
+      count)
+      << "it goes on";
+  EXPECT_EQ(driver_->Fork("two", Spec("copy")).error().code, errors::kMachineWrongState);
+}
+
+}  // namespace
+}  // namespace caisson::machine::microvm

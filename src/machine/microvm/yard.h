@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the virtual machines of one driver use together: the state directory, the boot files, images
+// as EROFS, and how machines are started and taken away. Needs root. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "images/store.h"
+#include "machine/local.h"
+#include "machine/microvm/boot_files.h"
+#include "machine/microvm/plan.h"
+#include "machine/record.h"
+#include "machine/state.h"
+#include "os/fd.h"
+
+namespace caisson::machine::microvm {
+
+struct MicrovmOptions {
+  std::string state;   // directory; absolute, ours alone
+  std::string cache;   // templates and images as EROFS; empty: in `state`
+  std::string images;  // the store's
+  std::string kernel;  // what FetchKernel has left
+  std::string agent;   // programs and a library of ours
+  std::string init;
+  std::string vmm;
+  std::string preload;
+  std::string qemu;  // program; empty: qemu-system-x86_64 in PATH
+  bool allow_emulation = false;
+  bool try_kvm = true;
+  // How long a machine may take to boot, by the host's clock.
+  std::chrono::milliseconds boot_patience{90'000};
+};
+
+// What of a machine decides about what it can go on from.
+struct Shape {
+  std::string image;  // id
+  std::uint64_t memory_bytes = 0;
+  unsigned processors = 1;
+  bool network = false;
+  auto operator<=>(const Shape&) const = default;
+};
+unsigned ProcessorsOf(double cpus);
+
+// One machine's directory, record and process.
+struct Slot {
+  std::string directory;
+  Record record;
+  std::optional<images::HeldImage> image;
+  os::UniqueFd process;  // its pidfd, while it runs
+
+  std::string own() const { return directory + "/own"; }
+  std::string disk() const { return directory + "/own/disk.img"; }
+  // Memory and state that a machine goes on from, or has been saved to; not the guest's to write.
+  std::string saved() const { return directory + "/saved"; }
+  bool Lives() const { return process.valid() && !HasEnded(process.get()); }
+};
+
+class Yard {
+ public:
+  static Result<std::unique_ptr<Yard>> Open(const MicrovmOptions& options, SharedParts parts);
+
+  const MicrovmOptions& options() const { return options_; }
+  const StateDirectory& state() const { return state_; }
+  const images::Store& store() const { return store_; }
+  Networks& networks() const { return *parts_.networks; }
+  Accelerator accelerator() const { return accelerator_; }
+  const std::string& boot_id() const { return boot_.id; }
+  const std::string& qemu_version() const { return qemu_version_; }
+  std::string TemplatesDirectory() const { return options_.cache + "/vm-templates"; }
+
+  // An empty slot with directory and cgroups. On failure nothing is left.
+  Result<std::unique_ptr<Slot>> NewSlot(const std::string& image, const MachineSpec& spec);
+  // Starts what the slot's record says, from `base` (a directory with memory and state), or by
+  // booting. `named`: it is told who it is. Returns when its processors run.
+  Result<void> Start(Slot& slot, const std::string& base, bool named, bool shares_memory = false);
+  // Ends its processes and takes cgroups and network back.
+  Result<void> Stop(Slot& slot);
+  Result<void> Remove(Slot& slot);
+  Result<void> Write(const Slot& slot, bool durable) const {
+    return WriteRecord(slot.directory, slot.record, durable);
+  }
+  Result<std::vector<std::unique_ptr<Slot>>> Adopt();
+
+  // An empty disk with a file system, for a guest.
+  Result<void> MakeDisk(std::uint64_t bytes, const std::string& file) const;
+  // The machine may write files in its directory and make none: whoever has taken QEMU over shall
+  // not lead us elsewhere. Gives it one, makes one that it has, takes one back for good.
+  static Result<void> GiveTo(const std::string& path, const Slot& slot);
+  static Result<void> NewFile(const std::string& path, const Slot& slot, std::uint64_t bytes);
+  static Result<void> TakeBack(const std::string& path);
+
+ private:
+  Yard(MicrovmOptions options, SharedParts parts, images::Store store, StateDirectory state)
+      : options_(std::move(options)),
+        parts_(std::move(parts)),
+        store_(std::move(store)),
+        state_(std::move(state)) {}
+  Result<void> Furnish();
+  Result<void> ChooseAccelerator();
+  Result<void> TryKvm() const;
+  Result<std::string> ErofsOf(const images::Image& image);
+  Result<Plan> PlanOf(Slot& slot, const std::string& base, bool named, const TapPlace& tap);
+  Result<std::unique_ptr<Slot>> AdoptOne(const std::string& name);
+
+  MicrovmOptions options_;
+  SharedParts parts_;
+  images::Store store_;
+  StateDirectory state_;
+  BootFiles boot_;
+  Accelerator accelerator_ = Accelerator::kTcg;
+  std::string qemu_version_;
+  std::uint64_t tsc_khz_ = 0;
+  std::mutex images_mutex_;
+};
+
+// How much memory QEMU has for a machine whose commands have so much.
+std::uint64_t RamBytes(std::uint64_t memory_bytes);
+
+}  // namespace caisson::machine::microvm
