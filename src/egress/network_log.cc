@@ -88,6 +88,7 @@ Result<NetworkLog> Gateway::ReadLog(std::uint32_t index, std::uint64_t after) {
   NetworkLog log = log_.Read(index, after);
   log.refused_packets = refused->packets;
   const std::vector<RuleUse> counted = std::exchange(log.rules, {});
+  log.rules.reserve(found->second.policy->names().size());
   for (const NameRule& rule : found->second.policy->names()) {
     const auto at = std::ranges::find(counted, rule.text, &RuleUse::rule);
     log.rules.push_back(at == counted.end() ? RuleUse{.rule = rule.text} : *at);

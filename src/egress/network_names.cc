@@ -42,6 +42,7 @@ Result<void> Gateway::StartGate() {
   if (!options_.start_gate) return {};
   GateOptions options;
   options.namespace_fd = namespace_.get();
+  options.resolvers.reserve(resolvers_.size());
   for (const Resolver& resolver : resolvers_)
     options.resolvers.push_back({.address = resolver.outside});
   auto started = options_.start_gate(options, *events_);
