@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -72,10 +73,13 @@ Relay::Step Relay::WriteBuffer(Way& way) {
 // The way that is looked at.
 Relay::Step Relay::Copy(Way& way) {
   if (way.allowed > 0) return way.writable ? WriteBuffer(way) : Step::kBlocked;
+  if (way.ahead > 0 || way.in_pipe > 0) return Splice(way, way.ahead);
+  if (way.pipe) pipes_.Give(*std::exchange(way.pipe, std::nullopt));
   if (!way.buffer.empty()) {
     const Verdict verdict = inspect_(way.buffer);
     if (verdict.refused) return Step::kRefused;
     way.allowed = verdict.size;
+    way.ahead = verdict.ahead;
     if (way.allowed > 0) return Step::kProgress;
     if (way.ended) return Step::kBroken;  // half a request
   }
@@ -97,7 +101,8 @@ Relay::Step Relay::Copy(Way& way) {
   return Step::kProgress;
 }
 
-Relay::Step Relay::Splice(Way& way) {
+// Takes `most` bytes at most.
+Relay::Step Relay::Splice(Way& way, std::uint64_t most) {
   if (way.allowed > 0) return way.writable ? WriteBuffer(way) : Step::kBlocked;
   if (way.in_pipe > 0 && way.writable) {
     const ssize_t sent = ::splice(way.pipe->first.get(), nullptr, way.to, nullptr, way.in_pipe,
@@ -111,13 +116,15 @@ Relay::Step Relay::Splice(Way& way) {
     way.in_pipe -= static_cast<std::size_t>(sent);
     return Step::kProgress;
   }
-  if (way.in_pipe > 0 || !way.readable || way.ended) return Step::kBlocked;
+  if (way.in_pipe > 0 || !way.readable || way.ended || most == 0) return Step::kBlocked;
   if (!way.pipe && !(way.pipe = pipes_.Take())) return Step::kBroken;
-  const ssize_t got = ::splice(way.from, nullptr, way.pipe->second.get(), nullptr, kPipe,
+  const ssize_t got = ::splice(way.from, nullptr, way.pipe->second.get(), nullptr,
+                               static_cast<std::size_t>(std::min<std::uint64_t>(kPipe, most)),
                                SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (got < 0 && errno == EINTR) return Step::kProgress;
   if (got > 0) {
     way.in_pipe = static_cast<std::size_t>(got);
+    if (way.ahead > 0) way.ahead -= way.in_pipe;
     return Step::kProgress;
   }
   if (got < 0 && !IsBlocked(errno)) return Step::kBroken;
@@ -148,7 +155,7 @@ Relay::State Relay::Continue(bool guest_ready, bool world_ready) {
         again = true;
         break;
       }
-      step = way == &out_ && inspect_ ? Copy(*way) : Splice(*way);
+      step = way == &out_ && inspect_ ? Copy(*way) : Splice(*way, kPipe);
     }
     if (step == Step::kRefused) return State::kRefused;
     if (step == Step::kBroken || !CloseIfEmpty(*way)) return State::kBroken;

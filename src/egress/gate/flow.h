@@ -40,6 +40,7 @@ class Relay {
   struct Verdict {
     bool refused = false;
     std::size_t size = 0;
+    std::uint64_t ahead = 0;  // when all may go: so many bytes more need not be looked at
   };
   // Of bytes that follow on those allowed before. Empty: everything may pass.
   using Inspect = std::function<Verdict(std::string_view bytes)>;
@@ -74,9 +75,10 @@ class Relay {
     std::size_t in_pipe = 0;
     std::string buffer;       // for the inspected way
     std::size_t allowed = 0;  // of the buffer
+    std::uint64_t ahead = 0;  // behind the buffer
   };
   enum class Step : std::uint8_t { kBlocked, kProgress, kBroken, kRefused };
-  Step Splice(Way& way);
+  Step Splice(Way& way, std::uint64_t most);
   Step Copy(Way& way);
   Step WriteBuffer(Way& way);
   bool CloseIfEmpty(Way& way);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "egress/gate_protocol.h"
 #include "egress/name_rules.h"
@@ -91,6 +92,12 @@ HttpRequests::Step HttpRequests::Next(std::string_view bytes, std::uint16_t port
   }
   scanned_ = 0;
   return Head(bytes.substr(0, end), port);
+}
+
+std::uint64_t HttpRequests::TakeBody() {
+  if (state_ != State::kLength) return 0;
+  state_ = ends_after_ ? State::kEnded : State::kBetween;
+  return std::exchange(left_, 0);
 }
 
 HttpRequests::Step HttpRequests::Head(std::string_view head, std::uint16_t port) {

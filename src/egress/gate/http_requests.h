@@ -35,6 +35,10 @@ class HttpRequests {
   // one is bad.
   Step Next(std::string_view bytes, std::uint16_t port);
 
+  // What is still to come of a body of known length, for who passes it on without a look: Next goes
+  // on behind it.
+  std::uint64_t TakeBody();
+
   // Lower case, without a port and without a dot at its end.
   const std::string& host() const { return host_; }
   // What a refused request called its host; printable.

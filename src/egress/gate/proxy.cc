@@ -279,6 +279,7 @@ Relay::Verdict Proxy::Inspect(Flow& flow, std::string_view bytes) {
     }
     verdict.size += step.size;
   }
+  if (verdict.size == bytes.size()) verdict.ahead = flow.requests.TakeBody();
   return verdict;
 }
 

@@ -251,6 +251,27 @@ TEST_F(ProxyTest, passes_bodies_of_any_size_on) {
   sender.join();
 }
 
+TEST_F(ProxyTest, sees_a_request_behind_a_body_of_any_size) {
+  Start();
+  for (const std::size_t size : {1u, 100u, 70'000u, 400'000u}) {
+    const std::string post =
+        "POST / HTTP/1.1\r\nHost: good.test\r\nContent-Length: " + std::to_string(size) +
+        "\r\n\r\n";
+    const os::UniqueFd fd = gate_->Connect({kGood, 80});
+    SendAll(fd.get(), post);
+    EXPECT_EQ(Received(fd.get(), post.size()), post);  // from here on it is passed on by length
+    const std::string body(size, 'x');
+    std::thread sender([&] { SendAll(fd.get(), body + Get("also.test")); });
+    EXPECT_TRUE(Received(fd.get(), size) == body) << size;
+    EXPECT_EQ(Received(fd.get(), Get("also.test").size()), Get("also.test")) << size;
+    sender.join();
+    const std::size_t before = gate_->denials().size();
+    SendAll(fd.get(), post + body + Get("evil.test"));
+    EXPECT_TRUE(Received(fd.get()).ends_with("|reset")) << size;
+    EXPECT_EQ(gate_->Denial(before + 1), "foreign_name evil.test");
+  }
+}
+
 TEST_F(ProxyTest, keeps_half_closes) {
   // Answers only once the guest has said all.
   Start([](int fd) {
