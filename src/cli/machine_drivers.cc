@@ -29,7 +29,10 @@ std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
     return machine::oci::OpenOci({.workshop = {.state = settings.state + "/oci",
                                                .images = settings.images,
                                                .agent = settings.agent},
-                                  .runtime = std::move(runtime)},
+                                  .runtime = std::move(runtime),
+                                  .prepared = settings.prepared,
+                                  .threads = settings.builders,
+                                  .not_prepared = settings.not_prepared},
                                  std::move(parts));
   };
   const auto microvm = [settings](machine::SharedParts parts) {

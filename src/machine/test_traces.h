@@ -36,9 +36,11 @@ inline std::vector<std::string> TracesOf(const HelperProcess& helper) {
   const std::string mark = "caisson-" + ContentOf(helper.state() + "/instance") + "-";
   std::error_code error;
   for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error)) {
-    for (const auto& group : fs::recursive_directory_iterator(hierarchy, error)) {
-      if (group.is_directory() && group.path().string().find(mark) != std::string::npos) {
-        traces.push_back(group.path());
+    // Groups go away meanwhile.
+    for (fs::recursive_directory_iterator group(hierarchy, error), end; !error && group != end;
+         group.increment(error)) {
+      if (group->is_directory(error) && group->path().string().find(mark) != std::string::npos) {
+        traces.push_back(group->path());
       }
     }
   }

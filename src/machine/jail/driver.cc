@@ -13,7 +13,7 @@
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
-#include "machine/jail/pool.h"
+#include "machine/pool.h"
 
 namespace caisson::machine::jail {
 namespace {
@@ -53,7 +53,7 @@ std::uint64_t UsedDiskBytes(Slot& slot) {
 struct Yard {
   std::unique_ptr<Workshop> workshop;
   // Last: these use the workshop.
-  std::unique_ptr<Pool> pool;
+  std::unique_ptr<Pool<Slot>> pool;
   std::unique_ptr<Flusher> flusher;
 };
 
@@ -260,7 +260,7 @@ class JailDriver final : public LocalDriver {
       machines.push_back(std::make_unique<JailMachine>(yard_, std::move(slot)));
     }
     yard_.flusher = std::make_unique<Flusher>();
-    yard_.pool = std::make_unique<Pool>(
+    yard_.pool = std::make_unique<Pool<Slot>>(
         options_.prepared, options_.threads,
         [this](const Kind& kind) { return workshop().Make(kind.image, kind.disk_bytes); },
         [this](std::unique_ptr<Slot> slot) { (void)workshop().Remove(*slot); },

@@ -9,6 +9,7 @@
 #include "errors/machine.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
+#include "machine/pool.h"
 
 namespace caisson::machine::oci {
 namespace {
@@ -31,6 +32,8 @@ State StateOf(Slot& slot) {
 // What the machines of one driver use together.
 struct Yard {
   std::unique_ptr<Workshop> workshop;
+  // Last: these use the workshop.
+  std::unique_ptr<Pool<Slot>> pool;
   Flusher flusher;
 };
 
@@ -40,8 +43,13 @@ class OciMachine final : public LocalMachine {
 
   // Starts what was made; on failure nothing is left of it.
   static Result<std::unique_ptr<LocalMachine>> Launch(Yard& yard,
-                                                      Result<std::unique_ptr<Slot>> slot) {
+                                                      Result<std::unique_ptr<Slot>> slot,
+                                                      uid_t owner, const MachineSpec& spec) {
     if (!slot) return Fail(std::move(slot).error());
+    Record& record = (*slot)->record;
+    record.owner = owner;
+    record.spec = spec;
+    record.spec.image = (*slot)->image->image.id;
     if (auto started = yard.workshop->Start(**slot, true); !started) {
       // Its record still says that it is being made: the next helper tries again where this fails.
       (void)yard.workshop->Remove(**slot);
@@ -125,13 +133,12 @@ Result<void> OciMachine::Resume() {
 
 Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const MachineSpec& child) {
   const MachineSpec& own = slot_->record.spec;
-  MachineSpec spec = child;
-  spec.image = own.image;
   auto slot = [&]() -> Result<std::unique_ptr<Slot>> {
     CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
-    return workshop().Make(owner, spec, slot_->disk(), spec.disk_bytes > own.disk_bytes);
+    return workshop().Make(own.image, child.disk_bytes, slot_->disk(),
+                           child.disk_bytes > own.disk_bytes);
   }();
-  return Launch(yard_, std::move(slot));
+  return Launch(yard_, std::move(slot), owner, child);
 }
 
 Result<void> OciMachine::Keep(const std::string& directory) {
@@ -195,7 +202,12 @@ Result<Stats> OciMachine::ReadStats() {
 
 class OciDriver final : public LocalDriver {
  public:
-  explicit OciDriver(std::unique_ptr<Workshop> workshop) { yard_.workshop = std::move(workshop); }
+  OciDriver(std::unique_ptr<Workshop> workshop, const OciOptions& options)
+      : prepared_(workshop->CanWait() ? options.prepared : 0),
+        threads_(options.threads),
+        not_prepared_(options.not_prepared) {
+    yard_.workshop = std::move(workshop);
+  }
 
   Capabilities capabilities() const override {
     const Runtime& runtime = yard_.workshop->runtime();
@@ -222,20 +234,45 @@ class OciDriver final : public LocalDriver {
     for (std::unique_ptr<Slot>& slot : slots) {
       machines.push_back(std::make_unique<OciMachine>(yard_, std::move(slot)));
     }
+    yard_.pool = std::make_unique<Pool<Slot>>(
+        prepared_, threads_, [this](const Kind& kind) { return MakeReady(kind); },
+        [this](std::unique_ptr<Slot> slot) { (void)yard_.workshop->Remove(*slot); }, not_prepared_);
     return machines;
   }
 
   Result<std::unique_ptr<LocalMachine>> Make(uid_t owner, const MachineSpec& spec) override {
-    return OciMachine::Launch(yard_, yard_.workshop->Make(owner, spec));
+    const Kind kind{spec.image, spec.disk_bytes};
+    Result<std::unique_ptr<Slot>> slot = yard_.pool->Take(kind);
+    if (*slot != nullptr && !(*slot)->Lives()) {
+      (void)yard_.workshop->Remove(**slot);
+      slot->reset();
+    }
+    if (*slot == nullptr) slot = yard_.workshop->Make(kind.image, kind.disk_bytes);
+    return OciMachine::Launch(yard_, std::move(slot), owner, spec);
   }
 
   Result<std::unique_ptr<LocalMachine>> Restore(const std::string& directory, const Snapshot& kept,
                                                 uid_t owner, const MachineSpec& spec) override {
-    return OciMachine::Launch(yard_, yard_.workshop->Make(owner, spec, directory + "/disk.img",
-                                                          spec.disk_bytes > kept.disk_bytes));
+    return OciMachine::Launch(
+        yard_,
+        yard_.workshop->Make(kept.image, spec.disk_bytes, directory + "/disk.img",
+                             spec.disk_bytes > kept.disk_bytes),
+        owner, spec);
   }
 
  private:
+  Result<std::unique_ptr<Slot>> MakeReady(const Kind& kind) {
+    CAISSON_ASSIGN(std::unique_ptr<Slot> slot, yard_.workshop->Make(kind.image, kind.disk_bytes));
+    if (auto ready = yard_.workshop->Ready(*slot); !ready) {
+      (void)yard_.workshop->Remove(*slot);
+      return Fail(std::move(ready).error());
+    }
+    return slot;
+  }
+
+  const std::size_t prepared_;
+  const std::size_t threads_;
+  const std::function<void(const Status&)> not_prepared_;
   Yard yard_;
 };
 
@@ -257,7 +294,7 @@ Result<Runtime> ChooseRuntime(std::string_view name) {
 Result<std::unique_ptr<LocalDriver>> OpenOci(const OciOptions& options, SharedParts parts) {
   CAISSON_ASSIGN(std::unique_ptr<Workshop> workshop,
                  Workshop::Open(options.workshop, options.runtime, std::move(parts)));
-  return std::make_unique<OciDriver>(std::move(workshop));
+  return std::make_unique<OciDriver>(std::move(workshop), options);
 }
 
 }  // namespace caisson::machine::oci

@@ -4,6 +4,8 @@
 // jail's). Needs root.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +24,11 @@ Result<Runtime> ChooseRuntime(std::string_view name);
 
 struct OciOptions {
   WorkshopOptions workshop;
-  Runtime runtime;  // takes bundles
+  Runtime runtime;           // takes bundles
+  std::size_t prepared = 8;  // machines of runc that wait, of each kind
+  std::size_t threads = 2;   // that make them
+  // Told when one cannot be made (machine/pool.h); may be empty.
+  std::function<void(const Status&)> not_prepared;
 };
 
 // Fails with machine.unavailable, which says what is missing, oci.unavailable, and machine.state.

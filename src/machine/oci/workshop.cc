@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -123,6 +124,19 @@ Result<void> OpenPrivilegedPorts(const std::string& network) {
   });
 }
 
+Result<void> SetHostName(pid_t pid, const std::string& name) {
+  CAISSON_ASSIGN(const os::UniqueFd space,
+                 os::OpenFile("/proc/" + std::to_string(pid) + "/ns/uts", O_RDONLY));
+  Result<void> named;
+  std::thread([&] {  // which ends there
+    if (::setns(space.get(), CLONE_NEWUTS) != 0 || ::sethostname(name.data(), name.size()) != 0) {
+      named = os::SyscallError("name a machine");
+    }
+  })
+      .join();
+  return named;
+}
+
 // The directory for the agent's socket; the guest's root owns it.
 Result<void> MakeSocketDirectory(int disk) {
   if (::mkdirat(disk, kSocketDirectory, 0700) == 0 || errno == EEXIST) return {};
@@ -212,18 +226,17 @@ Result<void> Workshop::MakeDiskOf(const Slot& slot, const std::string& source, b
   return AwaitReleased(slot.disk(), kPatience);
 }
 
-Result<std::unique_ptr<Slot>> Workshop::Make(uid_t owner, const MachineSpec& spec,
+Result<std::unique_ptr<Slot>> Workshop::Make(const std::string& image, std::uint64_t disk_bytes,
                                              const std::string& source, bool grow) {
   auto slot = std::make_unique<Slot>();
-  auto held = store_.Hold(spec.image);
+  auto held = store_.Hold(image);
   if (!held) return Fail(errors::kMachineNoImage, held.error().message);
   slot->image = *std::move(held);
   Record& record = slot->record;
   CAISSON_ASSIGN(record.index, parts_.ids->Take());
   record.slot = state_.NewSlot(record.index);
-  record.owner = owner;
-  record.spec = spec;
   record.spec.image = slot->image->image.id;
+  record.spec.disk_bytes = disk_bytes;
   slot->directory = state_.machines() + "/" + record.slot;
   const auto make = [&]() -> Result<void> {
     CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
@@ -238,15 +251,36 @@ Result<std::unique_ptr<Slot>> Workshop::Make(uid_t owner, const MachineSpec& spe
   return slot;
 }
 
-Result<void> Workshop::Limit(Slot& slot) const {
-  const MachineSpec& spec = slot.record.spec;
+// Limits and rules of the machine that the record names.
+Result<void> Workshop::Enforce(const Slot& slot) const {
+  const Record& record = slot.record;
+  const MachineSpec& spec = record.spec;
   GroupLimits limits{.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids};
   if (IsRunsc()) {
     limits.cpus += kRunscCpus;
     limits.memory_bytes += kRunscMemory;
     limits.pids = kRunscPids + RunscProcesses(spec) * kRunscPidsOfProcess;
   }
-  return slot.record.groups.Limit(limits);
+  Groups groups = record.groups;
+  CAISSON_TRY(groups.Limit(limits));
+  CAISSON_TRY(parts_.networks->Apply(record.network, spec.network));
+  return parts_.networks->Share(record.network, record.owner, spec.shared_networks);
+}
+
+RootFiles Workshop::FilesOf(const Slot& slot, bool first_time) const {
+  if (!slot.is_named()) return {};
+  return IdentityFiles(slot.record.spec, slot.record.ip, parts_.networks->name_servers(),
+                       first_time);
+}
+
+// Of a container in which nothing but our agent has run.
+Result<void> Workshop::Name(const Slot& slot) const {
+  const Record& record = slot.record;
+  CAISSON_TRY(SetHostName(record.agent, record.spec.host_name));
+  CAISSON_ASSIGN(
+      const os::UniqueFd root,
+      os::OpenFile("/proc/" + std::to_string(record.agent) + "/root", O_PATH | O_DIRECTORY));
+  return WriteInRoot(root.get(), IdRanges::FirstIdOf(record.index), FilesOf(slot, true));
 }
 
 Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& network) {
@@ -265,14 +299,12 @@ Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& ne
   }
   CAISSON_ASSIGN(const os::UniqueFd root, roots_->Build(record.slot, slot.image->image.root,
                                                         disk.get(), ids.get(), first_id));
-  CAISSON_TRY(WriteInRoot(
-      root.get(), first_id,
-      IdentityFiles(record.spec, record.ip, parts_.networks->name_servers(), first_time)));
+  CAISSON_TRY(WriteInRoot(root.get(), first_id, FilesOf(slot, first_time)));
   const bool enforced = parts_.networks->enforces();
   MachineBundle bundle{.kind = runtime_.kind,
                        .root = place_ + "/root",
                        .agent = place_ + "/agent",
-                       .host_name = record.spec.host_name,
+                       .host_name = slot.is_named() ? record.spec.host_name : "machine",
                        .first_host_id = first_id,
                        .network = enforced || !IsRunsc() ? ForOthers(network) : "",
                        .socket_directory = place_ + "/disk/" + kSocketDirectory,
@@ -338,9 +370,9 @@ Result<void> Workshop::AwaitAgent(const Slot& slot) const {
   }
 }
 
-Result<void> Workshop::Start(Slot& slot, bool first_time) {
+Result<void> Workshop::Boot(Slot& slot, bool first_time) {
   Record& record = slot.record;
-  const auto start = [&]() -> Result<void> {
+  const auto boot = [&]() -> Result<void> {
     CAISSON_ASSIGN(const NetworkPlace network, parts_.networks->Make());
     record.network = network.index;
     record.ip = network.address;
@@ -348,13 +380,25 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
     record.more = More(runtime_);
     CAISSON_TRY(Write(slot, false));
     CAISSON_TRY(record.groups.Make());
-    CAISSON_TRY(Limit(slot));
-    CAISSON_TRY(parts_.networks->Apply(record.network, record.spec.network));
-    CAISSON_TRY(parts_.networks->Share(record.network, record.owner, record.spec.shared_networks));
+    if (slot.is_named()) CAISSON_TRY(Enforce(slot));
     CAISSON_TRY(Launch(slot, first_time, network.path));
     CAISSON_TRY(HoldProcess(slot));
-    CAISSON_TRY(AwaitAgent(slot));
-    record.phase = Phase::kRunning;
+    return AwaitAgent(slot);
+  };
+  auto booted = boot();
+  if (!booted) (void)Stop(slot);
+  return booted;
+}
+
+Result<void> Workshop::Start(Slot& slot, bool first_time) {
+  const auto start = [&]() -> Result<void> {
+    if (slot.agent.valid()) {  // it is ready
+      CAISSON_TRY(Enforce(slot));
+      CAISSON_TRY(Name(slot));
+    } else {
+      CAISSON_TRY(Boot(slot, first_time));
+    }
+    slot.record.phase = Phase::kRunning;
     return Write(slot, false);
   };
   auto started = start();

@@ -33,6 +33,8 @@ struct Slot {
   std::optional<images::HeldImage> image;
   os::UniqueFd agent;  // pidfd, while it runs: runc: of the agent; runsc: of gVisor's kernel
 
+  bool is_named() const { return !record.spec.id.empty(); }
+
   std::string disk() const { return directory + "/disk.img"; }
   std::string bundle() const { return directory + "/bundle"; }
   std::string runtime() const { return directory + "/runtime"; }
@@ -53,12 +55,18 @@ class Workshop {
   static Result<std::unique_ptr<Workshop>> Open(const WorkshopOptions& options, Runtime runtime,
                                                 SharedParts parts);
 
-  // A slot with a disk: an empty one, or a copy of `source` that is grown to that size. Nothing
-  // runs of it. On failure nothing is left.
-  Result<std::unique_ptr<Slot>> Make(uid_t owner, const MachineSpec& spec,
+  // A slot with a disk: an empty one, or a copy of `source` that is grown to that size. On failure
+  // nothing is left.
+  Result<std::unique_ptr<Slot>> Make(const std::string& image, std::uint64_t disk_bytes,
                                      const std::string& source = {}, bool grow = false);
-  // Starts the machine of a slot that has a disk and nothing else. The record says "running" when
-  // this returns, and the agent takes connections. On failure it is as it was.
+  // Whether Ready can be done: gVisor's name of the host is given once, when it is started.
+  bool CanWait() const { return !IsRunsc(); }
+  // Starts what can be started of a slot that is for nobody yet: its agent waits, without limits of
+  // its own, and reaches nothing. On failure there is only the disk.
+  Result<void> Ready(Slot& slot) { return Boot(slot, true); }
+  // Starts the machine of a slot with a disk, which may be ready, as its record's spec says. The
+  // record says "running" when this returns, and the agent takes connections. On failure there is
+  // only the disk.
   Result<void> Start(Slot& slot, bool first_time);
   // Ends what runs and takes back cgroups and network; the disk stays, and nothing uses it.
   Result<void> Stop(Slot& slot);
@@ -84,7 +92,10 @@ class Workshop {
         runtime_(std::move(runtime)) {}
   bool IsRunsc() const { return runtime_.kind == RuntimeKind::kRunsc; }
   Result<void> MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const;
-  Result<void> Limit(Slot& slot) const;
+  Result<void> Boot(Slot& slot, bool first_time);
+  Result<void> Enforce(const Slot& slot) const;
+  Result<void> Name(const Slot& slot) const;
+  RootFiles FilesOf(const Slot& slot, bool first_time) const;
   Result<void> Launch(Slot& slot, bool first_time, const std::string& network);
   Result<void> HoldProcess(Slot& slot) const;
   Result<void> AwaitAgent(const Slot& slot) const;

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "json/writer.h"
@@ -121,17 +122,21 @@ void Measure(const std::string& name, int rounds) {
     std::fprintf(stderr, "oci_machine_bench: %s\n", runtime.error().message.c_str());
     return;
   }
-  const HelperProcess helper(OciHelper(name));
+  const HelperProcess helper(OciHelper(name, false, 8));
   auto driver = helper.Open();
   Must(driver);
   const bool is_runc = runtime->kind == RuntimeKind::kRunc;
   std::unique_ptr<BareRunc> bare;
   if (is_runc) bare = std::make_unique<BareRunc>(*runtime);
+  Must((*driver)->Create(Spec(0)));  // so that it knows what is wanted
+  Must((*driver)->Destroy(Spec(0).id));
+  std::this_thread::sleep_for(std::chrono::seconds(3));
   Figures figures;
   std::vector<double> controls;
   for (int i = 0; i < rounds; ++i) {
     OneLife(**driver, i, figures);
     if (bare != nullptr) controls.push_back(Took([&] { bare->Run(i); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // others become ready
   }
   const double first = Median(figures.first);
   std::string control;

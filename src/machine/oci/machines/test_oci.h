@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,15 +15,18 @@
 
 namespace caisson::machine::oci {
 
-inline HelperProcess::Options OciHelper(const std::string& runtime, bool network = false) {
+inline HelperProcess::Options OciHelper(const std::string& runtime, bool network = false,
+                                        std::size_t prepared = 2) {
   return {
       .driver = "oci",
-      .open = [runtime](const std::string& state,
-                        SharedParts parts) -> Result<std::unique_ptr<LocalDriver>> {
+      .open = [runtime, prepared](const std::string& state,
+                                  SharedParts parts) -> Result<std::unique_ptr<LocalDriver>> {
         CAISSON_ASSIGN(Runtime chosen, ChooseRuntime(runtime));
         return OpenOci(
             {.workshop = {.state = state, .images = ImagesForTests(), .agent = CAISSON_TEST_AGENT},
-             .runtime = std::move(chosen)},
+             .runtime = std::move(chosen),
+             .prepared = prepared,
+             .threads = 2},
             std::move(parts));
       },
       .network = network};

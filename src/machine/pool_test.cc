@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/pool.h"
+#include "machine/pool.h"
 
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "errors/machine.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine {
 namespace {
+
+struct Slot {};
 
 TEST(Pool, tells_once_of_a_kind_that_cannot_be_prepared) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> told;
   int attempts = 0;
-  Pool pool(
+  Pool<Slot> pool(
       3, 3,
       [&](const Kind& kind) -> Result<std::unique_ptr<Slot>> {
         const std::lock_guard lock(mutex);
@@ -37,4 +42,4 @@ TEST(Pool, tells_once_of_a_kind_that_cannot_be_prepared) {
 }
 
 }  // namespace
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine
