@@ -133,7 +133,8 @@ Finding ExplainName(const Policy& policy, const std::string& name,
     finding.sees = "no answer for the name: questions are refused at once";
     return finding;
   }
-  const auto rules = NameRules(policy.names()).Find(name);
+  const NameRules names(policy.names());
+  const auto rules = names.Find(name);
   if (!rules.empty()) return ExplainAllowedName(policy, rules, port);
   finding.because =
       "no rule has this name; \"*.example.com\" has what lies below example.com, and "

@@ -48,7 +48,7 @@ NameRules::NameRules(std::span<const NameRule> rules) : rules_(rules.begin(), ru
   }
 }
 
-std::vector<const NameRule*> NameRules::Find(std::string_view name) const {
+std::vector<const NameRule*> NameRules::Find(std::string_view name) const& {
   const std::string canonical = CanonicalName(name);
   if (canonical.empty()) return {};
   std::vector<std::size_t> found;
@@ -69,7 +69,7 @@ std::vector<const NameRule*> NameRules::Find(std::string_view name) const {
   return rules;
 }
 
-const NameRule* NameRules::Find(std::string_view name, std::uint16_t port) const {
+const NameRule* NameRules::Find(std::string_view name, std::uint16_t port) const& {
   for (const NameRule* rule : Find(name)) {
     if (Opens(*rule, port)) return rule;
   }

@@ -28,13 +28,17 @@ class NameRules {
   explicit NameRules(std::span<const NameRule> rules);
 
   bool empty() const { return rules_.empty(); }
-  const std::vector<NameRule>& rules() const { return rules_; }
+  const std::vector<NameRule>& rules() const& { return rules_; }
+  const std::vector<NameRule>& rules() const&& = delete;
 
   // Every rule that `name` falls under, in their order; it need not be canonical. Empty: the name
   // is not allowed and must not be asked for.
-  std::vector<const NameRule*> Find(std::string_view name) const;
+  // They point into this object.
+  std::vector<const NameRule*> Find(std::string_view name) const&;
+  std::vector<const NameRule*> Find(std::string_view name) const&& = delete;
   // The first of them that opens `port`; null: none does.
-  const NameRule* Find(std::string_view name, std::uint16_t port) const;
+  const NameRule* Find(std::string_view name, std::uint16_t port) const&;
+  const NameRule* Find(std::string_view name, std::uint16_t port) const&& = delete;
 
   // The ports that rules open for the addresses of a name: checked ones (80, 443) by the proxy, the
   // others directly. Sorted, each once.
