@@ -78,16 +78,12 @@ class FakeDriver : public machine::Driver {
   }
   Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override {
     CAISSON_TRY(Before("network", id));
-    const std::lock_guard lock(mutex_);
-    machines.at(id).spec.network = policy;
-    return {};
+    return Change(id, [&](Entry& entry) { entry.spec.network = policy; });
   }
   Result<void> SetSharedNetworks(const std::string& id,
                                  const std::set<std::string>& networks) override {
     CAISSON_TRY(Before("networks", id));
-    const std::lock_guard lock(mutex_);
-    machines.at(id).spec.shared_networks = networks;
-    return {};
+    return Change(id, [&](Entry& entry) { entry.spec.shared_networks = networks; });
   }
   Result<machine::Stats> ReadStats(const std::string& id) override {
     const std::lock_guard lock(mutex_);
@@ -125,12 +121,15 @@ class FakeDriver : public machine::Driver {
   Result<void> Before(const std::string& operation, const std::string& id) {
     return before ? before(operation, id) : Result<void>();
   }
-  Result<void> Set(const std::string& id, machine::State state) {
+  Result<void> Change(const std::string& id, const std::function<void(Entry&)>& change) {
     const std::lock_guard lock(mutex_);
     const auto found = machines.find(id);
     if (found == machines.end()) return Fail(errors::kMachineUnknown, "no machine " + id);
-    found->second.machine.state = state;
+    change(found->second);
     return {};
+  }
+  Result<void> Set(const std::string& id, machine::State state) {
+    return Change(id, [&](Entry& entry) { entry.machine.state = state; });
   }
   static std::unexpected<Status> Unsupported() {
     return Fail(errors::kMachineUnsupported, "the fake driver has no snapshots");

@@ -164,7 +164,15 @@ Result<Sandbox> Sandboxes::ResumeHeld(const Sandbox& sandbox) {
   }
   // What is counted as used begins with the resume, so that it is not paused again at once.
   activity_.Touch(id);
-  if (auto resumed = DriverOf(sandbox).Resume(id); !resumed) {
+  const auto resume = [&]() -> Result<void> {
+    if (auto applied = ApplyNetworks(sandbox); !applied) {
+      // One that an earlier resume has started after all does not run on with other rules.
+      static_cast<void>(DriverOf(sandbox).Pause(id, machine::Level::kMemory));
+      return applied;
+    }
+    return DriverOf(sandbox).Resume(id);
+  };
+  if (auto resumed = resume(); !resumed) {
     CAISSON_TRY(Move(id, SandboxEvent::kResumeFailed,
                      [&](Sandbox& row) { row.failure = resumed.error().message; }));
     return Fail(OfDriver(resumed.error(), "the sandbox could not be resumed; try again"));
@@ -279,6 +287,19 @@ Result<void> Sandboxes::ApplyNetwork(const Sandbox& sandbox) {
                                         ? Result<egress::Policy>(egress::Policy::DenyAll())
                                         : PolicyOf(sandbox));
   return DriverOf(sandbox).SetNetwork(sandbox.id, policy);
+}
+
+Result<void> Sandboxes::ApplyNetworks(const Sandbox& sandbox) {
+  const machine::Capabilities capabilities = DriverOf(sandbox).capabilities();
+  // Without it nothing is open, whatever the rules say.
+  if (capabilities.network) CAISSON_TRY(ApplyNetwork(sandbox));
+  if (!capabilities.shared_networks) return {};
+  CAISSON_ASSIGN(const auto rows, store_.Read([&](store::Rows& store_rows) {
+    return store_rows.NetworksOf(sandbox.id);
+  }));
+  std::set<std::string> networks;
+  for (const store::Network& network : rows) networks.insert(network.id);
+  return DriverOf(sandbox).SetSharedNetworks(sandbox.id, networks);
 }
 
 Result<egress::Policy> Sandboxes::PolicyOf(const Sandbox& sandbox) const {

@@ -219,12 +219,17 @@ class Sandboxes {
   Result<Sandbox> ResumeHeld(const Sandbox& sandbox);
   Result<Sandbox> DeleteHeld(const Sandbox& sandbox);
   Result<void> ApplyNetwork(const Sandbox& sandbox);
+  // Policy, cap and shared networks as the rows say: a service that was killed between a row and
+  // the driver's call has left others.
+  Result<void> ApplyNetworks(const Sandbox& sandbox);
   Result<Sandbox> ChangeMembership(const Caller& caller, const std::string& id,
                                    const std::string& network, bool shall_be_in);
   void CountTraffic(const Sandbox& of);
 
   void AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found);
   void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
+  void Lose(const Sandbox& row, const std::string& why);
+  void StandStill(const Sandbox& row, const machine::Machine& found, const std::string& why);
   void TendOne(const Sandbox& row);
   bool IsToBeDeleted(const Sandbox& row);
   void LookForTheLost();

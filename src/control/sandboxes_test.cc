@@ -92,9 +92,11 @@ TEST_F(SandboxesTest, MakesASandboxThatRuns) {
 
 TEST_F(SandboxesTest, WritesTheRowBeforeTheMachineIsMade) {
   driver_.before = [&](const std::string& operation, const std::string& id) -> Result<void> {
-    const SandboxState expected = operation == "create"    ? SandboxState::kCreating
-                                  : operation == "pause"   ? SandboxState::kPausing
-                                  : operation == "resume"  ? SandboxState::kResuming
+    const SandboxState expected = operation == "create"   ? SandboxState::kCreating
+                                  : operation == "pause"  ? SandboxState::kPausing
+                                  : operation == "resume" ? SandboxState::kResuming
+                                  : operation == "network" || operation == "networks"
+                                      ? SandboxState::kResuming
                                   : operation == "destroy" ? SandboxState::kDestroying
                                                            : SandboxState::kError;
     EXPECT_EQ(StateOf(id), expected) << operation;
@@ -422,6 +424,74 @@ TEST_F(SandboxesTest, AdoptsWhatLivesAndDestroysWhatNobodyOwns) {
   EXPECT_EQ(StateOf(half_gone.id), SandboxState::kDestroyed);
   EXPECT_FALSE(driver_.Has(half_gone.id));
   EXPECT_FALSE(driver_.Has("sb-orphan"));
+}
+
+// As a service that is killed between a row and the driver's call leaves it.
+TEST_F(SandboxesTest, BringsMachinesWhereTheirRowsSayThatTheirNetworksAre) {
+  Networks networks(*sandboxes_);
+  ASSERT_TRUE(networks.Create(alice_, "lab"));
+  const CreateRequest open{.shape = "s-1vcpu-256mb", .egress = {"1.1.1.1"}, .networks = {"lab"}};
+  const Sandbox narrowed = Make(open);
+  const Sandbox capped = Make(open);
+  const Sandbox left = Make(open);
+  const Sandbox paused = Make(open);
+  ASSERT_TRUE(sandboxes_->Pause(alice_, paused.id));
+  const auto set = [&](const std::string& id, const std::function<void(Sandbox&)>& change) {
+    ASSERT_TRUE(store_->Write([&](store::Rows& rows) -> Result<void> {
+      CAISSON_ASSIGN(auto row, rows.FindSandbox(id));
+      change(*row);
+      return rows.UpdateSandbox(*row);
+    }));
+  };
+  set(narrowed.id, [](Sandbox& row) { row.egress.clear(); });
+  set(capped.id, [](Sandbox& row) { row.is_capped = true; });
+  ASSERT_TRUE(store_->Write([&](store::Rows& rows) -> Result<void> {
+    CAISSON_ASSIGN(const auto lab, rows.FindNetwork("alice", "lab"));
+    CAISSON_TRY(rows.RemoveMember(lab->id, left.id));
+    return {};
+  }));
+  Restart();
+  ASSERT_TRUE(sandboxes_->Adopt());
+  const auto spec = [&](const Sandbox& of) { return driver_.machines.at(of.id).spec; };
+  EXPECT_TRUE(spec(narrowed).network.rules().empty());
+  EXPECT_EQ(spec(capped).network, egress::Policy::DenyAll());
+  EXPECT_TRUE(spec(left).shared_networks.empty());
+  EXPECT_EQ(spec(capped).shared_networks.size(), 1U);
+  set(paused.id, [](Sandbox& row) { row.egress.clear(); });
+  ASSERT_TRUE(sandboxes_->Resume(alice_, paused.id));
+  EXPECT_TRUE(spec(paused).network.rules().empty());
+}
+
+TEST_F(SandboxesTest, NothingRunsWithANetworkThatIsNotAsItsRowSays) {
+  const Sandbox running = Make();
+  const Sandbox unstoppable = Make();
+  const Sandbox paused = Make();
+  const Sandbox stopped = Make();
+  ASSERT_TRUE(sandboxes_->Pause(alice_, paused.id));
+  driver_.machines.at(stopped.id).machine.state = machine::State::kStopped;
+  driver_.before = [&](const std::string& operation, const std::string& id) -> Result<void> {
+    const bool fails = operation == "network" || (operation == "pause" && id == unstoppable.id);
+    if (fails) return Fail(errors::kMachineUnavailable, "the packet filter fails");
+    return {};
+  };
+  Restart();
+  ASSERT_TRUE(sandboxes_->Adopt());
+  EXPECT_EQ(StateOf(running.id), SandboxState::kPaused);
+  EXPECT_EQ(driver_.StateOf(running.id), machine::State::kPausedInMemory);
+  EXPECT_EQ(StateOf(unstoppable.id), SandboxState::kFailed);
+  EXPECT_FALSE(driver_.Has(unstoppable.id));
+  EXPECT_EQ(StateOf(paused.id), SandboxState::kPaused);
+  EXPECT_EQ(StateOf(stopped.id), SandboxState::kError);
+  EXPECT_EQ(driver_.StateOf(stopped.id), machine::State::kStopped);
+  for (const std::string& id : {running.id, paused.id, stopped.id}) {
+    EXPECT_FALSE(sandboxes_->Resume(alice_, id));
+    EXPECT_EQ(StateOf(id), SandboxState::kError);
+    EXPECT_NE(driver_.StateOf(id), machine::State::kRunning);
+  }
+  driver_.before = nullptr;
+  for (const std::string& id : {running.id, paused.id, stopped.id}) {
+    EXPECT_TRUE(sandboxes_->Resume(alice_, id));
+  }
 }
 
 TEST_F(SandboxesTest, FindsMachinesThatDied) {

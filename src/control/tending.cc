@@ -45,18 +45,45 @@ Result<Found> ListMachines(const Drivers& drivers) {
 
 }  // namespace
 
+void Sandboxes::Lose(const Sandbox& row, const std::string& why) {
+  static_cast<void>(DriverOf(row).Destroy(row.id));
+  const SandboxEvent event =
+      Next(row.state, SandboxEvent::kLost) ? SandboxEvent::kLost : SandboxEvent::kBootFailed;
+  static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
+    sandbox.failure = why;
+    sandbox.destroyed_at = Now();
+  }));
+}
+
+// A machine whose network is not known to be as its row says does not run. Resume tries again.
+void Sandboxes::StandStill(const Sandbox& row, const machine::Machine& found,
+                           const std::string& why) {
+  const bool runs = found.state == machine::State::kRunning;
+  if (runs && !DriverOf(row).Pause(row.id, machine::Level::kMemory)) return Lose(row, why);
+  const auto move = [&](SandboxEvent event) {
+    static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
+      sandbox.failure = why;
+      if (event == SandboxEvent::kPauseDone) sandbox.paused_at = Now();
+    }));
+  };
+  switch (row.state) {
+    case SandboxState::kRunning:
+      if (!runs) return move(SandboxEvent::kStopped);
+      move(SandboxEvent::kPause);
+      return move(SandboxEvent::kPauseDone);
+    case SandboxState::kPausing:
+      return move(SandboxEvent::kPauseDone);
+    case SandboxState::kResuming:
+      return move(SandboxEvent::kResumeFailed);
+    default:
+      return;
+  }
+}
+
 // The row as it stands after a crash, and what is there of its machine.
 void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>& found) {
   machine::Driver& driver = DriverOf(row);
-  auto lose = [&](const std::string& why) {
-    static_cast<void>(driver.Destroy(row.id));
-    const SandboxEvent event =
-        Next(row.state, SandboxEvent::kLost) ? SandboxEvent::kLost : SandboxEvent::kBootFailed;
-    static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
-      sandbox.failure = why;
-      sandbox.destroyed_at = Now();
-    }));
-  };
+  const auto lose = [&](const std::string& why) { Lose(row, why); };
   switch (row.state) {
     case SandboxState::kCreating:
     case SandboxState::kForking:
@@ -72,6 +99,9 @@ void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>
       break;
   }
   if (!found) return lose("its machine is gone");
+  if (auto applied = ApplyNetworks(row); !applied) {
+    return StandStill(row, *found, "its network cannot be set: " + applied.error().message);
+  }
   switch (row.state) {
     case SandboxState::kRunning:
       if (found->state == machine::State::kRunning && options_.answers(driver, row.id)) return;
