@@ -110,5 +110,81 @@ TEST(Pins, refuses_answers_without_end) {
   EXPECT_EQ(pins.Add("good.test", many, 60s, kStart).error().code, errors::kEgressPinRefused);
 }
 
+TEST(Pins, names_made_up_without_end_make_room) {
+  Pins pins(Compiled({"*.good.test", "*.good.test:22", "kept.good.test:23"}));
+  ASSERT_TRUE(Add(pins, "kept.good.test", kOther, 300s));
+  ASSERT_TRUE(Add(pins, "first.good.test", kOther + 1, 5s));
+  for (std::size_t i = 2; i < kMaxPinnedNames; ++i) {
+    const auto added = Add(pins, "a" + std::to_string(i) + ".good.test", kOne, 60s);
+    ASSERT_TRUE(added && added->dropped.empty()) << i;
+    ASSERT_EQ(added->pinned.size(), 3u);
+  }
+  const auto change = Add(pins, "one-more.good.test", kOne, 60s);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(pins.names(), kMaxPinnedNames);
+  EXPECT_EQ(Texts(change->dropped),
+            (Expected{"203.0.113.21:22 direct 5s", "203.0.113.21:80 checked 5s",
+                      "203.0.113.21:443 checked 5s"}))
+      << "of the name that ends first";
+  const auto next = Add(pins, "next.good.test", kOne, 60s);
+  ASSERT_TRUE(next && next->dropped.empty()) << "others open the same ports";
+  EXPECT_EQ(pins.names(), kMaxPinnedNames);
+  EXPECT_EQ(pins.Standing(kStart).size(), 3u + 4u);
+  pins.Replace(Compiled({"kept.good.test:22"}), kStart);
+  EXPECT_EQ(Texts(pins.Standing(kStart)), (Expected{"203.0.113.20:22 direct 300s"}));
+  EXPECT_EQ(pins.names(), 1u);
+}
+
+TEST(Pins, names_of_many_addresses_make_room) {
+  Pins pins(Compiled({"*.good.test:22"}));
+  std::vector<std::uint32_t> many(kMaxPinnedAddresses);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = kOne + static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < 300; ++i)
+    ASSERT_TRUE(pins.Add("a" + std::to_string(i) + ".good.test", many, 60s, kStart));
+  EXPECT_EQ(pins.names(), kMaxPinnedPairs / many.size());
+  EXPECT_EQ(pins.Standing(kStart).size(), many.size());
+}
+
+std::vector<std::string> RulesOfPorts(const std::string& name, int first, int count) {
+  std::vector<std::string> rules;
+  for (int i = 0; i < count; ++i) rules.push_back(name + ":" + std::to_string(first + i));
+  return rules;
+}
+
+TEST(Pins, refuses_what_has_no_room_and_changes_nothing) {
+  Pins pins(Compiled(RulesOfPorts("good.test", 1000, 9)));
+  std::vector<std::uint32_t> many(kMaxPinnedAddresses);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = kOne + static_cast<std::uint32_t>(i);
+  EXPECT_EQ(pins.Add("good.test", many, 60s, kStart).error().code, errors::kEgressPinRefused)
+      << "9 ports of 64 addresses";
+  EXPECT_TRUE(pins.Standing(kStart).empty());
+  EXPECT_EQ(pins.names(), 0u);
+
+  std::vector<std::string> rules;  // 8 ports of each of 20 names
+  for (int i = 0; i < 20; ++i) {
+    const auto more = RulesOfPorts("n" + std::to_string(i) + ".test", 1000 + 8 * i, 8);
+    rules.insert(rules.end(), more.begin(), more.end());
+  }
+  Pins shared(Compiled(rules));
+  for (int i = 0; i < 16; ++i) {
+    const auto added = shared.Add("n" + std::to_string(i) + ".test", many, 60s, kStart);
+    ASSERT_TRUE(added) << i;
+    EXPECT_EQ(added->pinned.size(), kMaxPortsOfAnswer);
+  }
+  EXPECT_FALSE(shared.Add("n16.test", many, 60s, kStart)) << "nothing else could go";
+  EXPECT_EQ(shared.Standing(kStart).size(), kMaxPinnedPorts);
+  EXPECT_EQ(shared.names(), 16u);
+}
+
+TEST(Pins, new_rules_that_open_more_leave_what_was_resolved_last) {
+  Pins pins(Compiled({"good.test:22"}));
+  for (std::uint32_t i = 0; i < 200; ++i)
+    ASSERT_TRUE(Add(pins, "good.test", kOne + i, 60s, kStart + std::chrono::milliseconds(i)));
+  pins.Replace(Compiled(RulesOfPorts("good.test", 1000, 100)), kStart + 1s);
+  const auto standing = pins.Standing(kStart + 1s);
+  EXPECT_EQ(standing.size(), kMaxPinnedPorts / 100 * 100);
+  EXPECT_EQ(standing.back().address, kOne + 199);
+}
+
 }  // namespace
 }  // namespace caisson::egress
