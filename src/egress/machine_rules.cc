@@ -75,6 +75,13 @@ void AddPinned(FilterBatch& batch, const Names& names, std::span<const PinnedPor
   batch.AddPins(names.checked_held, PinsOf(ports, true, true));
 }
 
+void FlushPinned(FilterBatch& batch, const Names& names) {
+  for (const std::string& set :
+       {names.direct_open, names.direct_held, names.checked_open, names.checked_held}) {
+    batch.FlushSet(set);
+  }
+}
+
 // Adding first, so that there is something to delete.
 void DeletePinned(FilterBatch& batch, const Names& names, std::span<const PinnedPort> ports) {
   const auto drop = [&batch](const std::string& set, const std::vector<FilterBatch::Pin>& pins) {
@@ -120,12 +127,7 @@ void AddNames(FilterBatch& batch, const MachineRules& rules) {
   batch.DeleteCounter(names.mark);
   batch.AddCounter(names.mark, Fingerprint(rules.policy));
   SwitchGate(batch, names, rules);
-  if (rules.has_names) {
-    for (const std::string& set :
-         {names.direct_open, names.direct_held, names.checked_open, names.checked_held}) {
-      batch.FlushSet(set);
-    }
-  }
+  if (rules.has_names) FlushPinned(batch, names);
   AddPinned(batch, names, rules.pinned);
 }
 
@@ -193,6 +195,14 @@ FilterBatch PinBatch(std::uint32_t index, std::span<const PinnedPort> pinned,
   DeletePinned(batch, names, dropped);
   DeletePinned(batch, names, pinned);  // so that they get their new lifetimes
   AddPinned(batch, names, pinned);
+  return batch;
+}
+
+FilterBatch RepinBatch(std::uint32_t index, std::span<const PinnedPort> standing) {
+  const Names names(index);
+  FilterBatch batch;
+  FlushPinned(batch, names);
+  AddPinned(batch, names, standing);
   return batch;
 }
 

@@ -39,6 +39,8 @@ FilterBatch SamePolicyBatch(const MachineRules& rules);
 // Of a machine that has a policy with rules by name.
 FilterBatch PinBatch(std::uint32_t index, std::span<const PinnedPort> pinned,
                      std::span<const PinnedPort> dropped);
+// The same, after a PinBatch that failed: nothing else is pinned then.
+FilterBatch RepinBatch(std::uint32_t index, std::span<const PinnedPort> standing);
 // Takes away all of a machine that is there.
 FilterBatch RemovalBatch(std::uint32_t index, std::uint32_t address, bool has_names);
 

@@ -198,10 +198,16 @@ bool Gateway::Pin(const GatePin& pin) {
   for (const std::uint32_t address : pin.addresses) {
     if (IsOfHost(address)) return false;
   }
-  auto change =
-      member->pins->Add(pin.name, pin.addresses, std::chrono::seconds(pin.seconds), Clock::now());
+  const Clock::time_point now = Clock::now();
+  const auto change =
+      member->pins->Add(pin.name, pin.addresses, std::chrono::seconds(pin.seconds), now);
   if (!change) return false;
-  return filter_->Commit(PinBatch(index, change->pinned, change->dropped)).has_value();
+  if (filter_->Commit(PinBatch(index, change->pinned, change->dropped))) return true;
+  // What this process takes for pinned and what the filter holds must not part. Should this fail
+  // too, the filter closes by itself when the answers end, and with the next policy.
+  member->pins->Withdraw(pin.name, now);
+  (void)filter_->Commit(RepinBatch(index, member->pins->Standing(now)));
+  return false;
 }
 
 }  // namespace caisson::egress

@@ -251,6 +251,21 @@ TEST_F(NamesTest, pins_of_what_is_not_allowed_are_refused) {
   EXPECT_TRUE(Pin(guest, "good.test", kGood));
 }
 
+TEST_F(NamesTest, a_pin_that_the_filter_does_not_take_leaves_no_trace) {
+  const Guest guest = Make({"good.test:8080"});
+  ASSERT_TRUE(Pin(guest, "good.test", kOther));
+  const std::string set = "directopen" + std::to_string(guest.index());
+  const std::string fill =
+      "(echo 'add element inet caisson " + set + " {'; for i in $(seq 16383); do " +
+      "echo \"9.9.$((i / 256)).$((i % 256)) . 1 timeout 1h,\"; done; echo '}') | nft -f - 2>&1";
+  ASSERT_EQ(InGateway([&] { return ShellOutput(fill); }), "");
+  EXPECT_FALSE(Pin(guest, "good.test", kGood)) << "the set is full";
+  EXPECT_TRUE(Pin(guest, "good.test", kGood));
+  EXPECT_EQ(Went(guest, kGood, 8080), "server");
+  EXPECT_TRUE(gateway_->Apply(guest.index(), Rules({"good.test:8080", "203.0.113.77"})));
+  EXPECT_EQ(Went(guest, kGood, 8080), "server");
+}
+
 TEST_F(NamesTest, a_pin_ends_for_new_connections_and_not_for_open_ones) {
   const Guest guest = Make({"good.test", "good.test:8080"});
   ASSERT_TRUE(Pin(guest, "good.test", kGood, 5));

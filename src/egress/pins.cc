@@ -168,6 +168,12 @@ void Pins::MakeRoom(const std::string& kept, std::span<const std::uint32_t> addr
   }
 }
 
+void Pins::Withdraw(const std::string& name, Time now) {
+  std::vector<PinnedPort> dropped;
+  const std::string canonical = CanonicalName(name);
+  if (names_.contains(canonical)) TakeName(canonical, now, dropped);
+}
+
 // Those resolved last first, as long as there is room: these rules may open more ports.
 void Pins::Replace(NameRules rules, Time now) {
   rules_ = std::move(rules);

@@ -64,6 +64,10 @@ class Pins {
   Result<Change> Add(const std::string& name, std::span<const std::uint32_t> addresses,
                      std::chrono::seconds ttl, Time now);
 
+  // For a change that was not enforced: what the name had is gone, and what was dropped stays so.
+  // All that remains has to be told to the packet filter anew.
+  void Withdraw(const std::string& name, Time now);
+
   // Drops what these do not open. All that remains has to be told to the packet filter anew.
   void Replace(NameRules rules, Time now);
   std::vector<PinnedPort> Standing(Time now) const;

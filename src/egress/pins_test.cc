@@ -176,6 +176,19 @@ TEST(Pins, refuses_what_has_no_room_and_changes_nothing) {
   EXPECT_EQ(shared.names(), 16u);
 }
 
+TEST(Pins, withdraws_what_was_not_enforced) {
+  Pins pins(Compiled({"*.good.test:22", "a.good.test:23"}));
+  ASSERT_TRUE(Add(pins, "a.good.test", kOne));
+  ASSERT_TRUE(Add(pins, "b.good.test", kOne, 30s));
+  pins.Withdraw("A.good.test.", kStart);
+  EXPECT_EQ(pins.names(), 1u);
+  ASSERT_EQ(pins.Standing(kStart).size(), 1u);
+  EXPECT_EQ(pins.Standing(kStart)[0].port, 22);
+  pins.Withdraw("b.good.test", kStart);
+  pins.Withdraw("b.good.test", kStart);
+  EXPECT_TRUE(pins.Standing(kStart).empty());
+}
+
 TEST(Pins, new_rules_that_open_more_leave_what_was_resolved_last) {
   Pins pins(Compiled({"good.test:22"}));
   for (std::uint32_t i = 0; i < 200; ++i)
