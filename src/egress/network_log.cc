@@ -133,7 +133,7 @@ void Gateway::NoteDenial(const GateDenial& told) {
   const std::lock_guard lock(mutex_);
   const Member* member = MemberOf(told.machine);
   if (member == nullptr) return;
-  const auto& rules = member->policy->names();
+  const auto& rules = member->policy->rules();  // the gate says NameRule::index
   Denial denial{.kind = std::string(GateDenialName(told.kind)),
                 .protocol = told.port == 0 ? "" : "tcp",
                 .address = told.address == 0 ? "" : FormatAddress(told.address),
@@ -141,7 +141,7 @@ void Gateway::NoteDenial(const GateDenial& told) {
                 .name = told.name,
                 .why = std::string(WhyDenied(told.kind))};
   if (told.rule && *told.rule < rules.size() && member->generation == told.generation)
-    denial.rule = rules[*told.rule].text;
+    denial.rule = rules[*told.rule];
   log_.Add(told.machine - options_.pool.first, std::move(denial), told.suppressed);
 }
 
@@ -152,10 +152,10 @@ void Gateway::NoteUse(const GateCounters& counters) {
   const std::uint32_t index = counters.machine - options_.pool.first;
   log_.CountDenials(index, counters.denials);
   if (member->generation != counters.generation) return;
-  const auto& rules = member->policy->names();
+  const auto& rules = member->policy->rules();
   for (const GateCounters::Entry& entry : counters.entries) {
     if (entry.rule < rules.size())
-      log_.CountUse(index, rules[entry.rule].text, entry.answers, entry.connections);
+      log_.CountUse(index, rules[entry.rule], entry.answers, entry.connections);
   }
 }
 

@@ -507,12 +507,13 @@ TEST_F(NamesTest, what_the_gate_refused_and_let_through_can_be_read) {
                         .generation = generation,
                         .kind = GateDenialKind::kRebinding,
                         .name = "a.web.test",
-                        .rule = 1});
+                        .rule = 2});  // of all rules, those by address too
   told_.events->Denied({.machine = 1, .generation = generation, .name = "nobody.test"});
   told_.events->Counted({.machine = machine,
                          .generation = generation,
                          .denials = 9,
-                         .entries = {{.rule = 0, .answers = 2, .connections = 5},
+                         .entries = {{.rule = 1, .answers = 2, .connections = 5},
+                                     {.rule = 0, .answers = 4, .connections = 4},
                                      {.rule = 400, .answers = 1, .connections = 1}}});
   const NetworkLog log = gateway_->ReadLog(guest.index(), 0).value();
   ASSERT_EQ(log.denials.size(), 2u);
@@ -525,6 +526,7 @@ TEST_F(NamesTest, what_the_gate_refused_and_let_through_can_be_read) {
   ASSERT_EQ(log.rules.size(), 2u);
   EXPECT_EQ(log.rules[0].rule, "good.test");
   EXPECT_EQ(log.rules[0].connections, 5u);
+  EXPECT_EQ(log.rules[0].answers, 2u);
   EXPECT_EQ(log.rules[1].answers, 0u);
 }
 
