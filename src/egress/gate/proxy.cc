@@ -177,6 +177,9 @@ void Proxy::ReadName(const FlowPointer& flow) {
       } else if (step.what != HttpRequests::What::kMore) {
         return Refuse(flow, KindOf(step.what), flow->requests.claimed());
       }
+    } else if (flow->to.port == kHttpPort) {
+      // Nobody speaks TLS there; a server that reads it as HTTP would see what nobody has checked.
+      return Refuse(flow, GateDenialKind::kMalformed, "");
     } else {
       const TlsHello::State state = flow->hello.Feed(more);
       if (state == TlsHello::State::kBad) return Refuse(flow, GateDenialKind::kMalformed, "");

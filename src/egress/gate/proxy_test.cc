@@ -128,10 +128,9 @@ TEST_F(ProxyTest, lets_an_allowed_name_through_to_its_address) {
   EXPECT_EQ(Try(HelloOfOpenSsl("GOOD.test") + "early data"), "echoed");
   EXPECT_EQ(Try(Get("good.test"), {kGood, 80}), "echoed");
   EXPECT_EQ(Try(Get("good.test:443")), "echoed") << "HTTP where TLS is usual";
-  EXPECT_EQ(Try(HelloFor("good.test"), {kGood, 80}), "echoed") << "and the other way round";
   EXPECT_EQ(Try(HelloFor("tls.test")), "echoed");
   EXPECT_TRUE(gate_->denials().empty());
-  gate_->AwaitCounters([](const auto& counted) { return counted.connections == 6; });
+  gate_->AwaitCounters([](const auto& counted) { return counted.connections == 5; });
 }
 
 TEST_F(ProxyTest, takes_a_name_in_pieces) {
@@ -184,6 +183,14 @@ TEST_F(ProxyTest, resets_what_names_nobody) {
   EXPECT_EQ(gate_->Denial(5), "tunnel good.test:443");
   EXPECT_EQ(Try("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "|reset");
   EXPECT_EQ(Try(Get("good.test:443", "Connection: upgrade\r\nUpgrade: websocket\r\n")), "|reset");
+  EXPECT_EQ(destination_->connections(), 0);
+}
+
+TEST_F(ProxyTest, takes_http_only_at_port_80) {
+  Start();
+  EXPECT_EQ(Try(HelloFor("good.test"), {kGood, 80}), "|reset");
+  EXPECT_EQ(gate_->Denial(1), "malformed ");
+  EXPECT_EQ(Try(HelloFor("good.test").substr(0, 1), {kGood, 80}), "|reset");
   EXPECT_EQ(destination_->connections(), 0);
 }
 
