@@ -189,8 +189,14 @@ Result<void> JailMachine::Resize(std::uint64_t disk_bytes) {
 Result<void> JailMachine::SetNetwork(const egress::Policy& policy) {
   Record& record = slot_->record;
   if (record.network != 0) CAISSON_TRY(workshop().networks().Apply(record.network, policy));
-  record.spec.network = policy;
-  return workshop().Write(*slot_, false);
+  const egress::Policy before = std::exchange(record.spec.network, policy);
+  // Durable: rules that were taken back must not come back after the host has lost its power.
+  if (policy == before) return {};
+  auto written = workshop().Write(*slot_, true);
+  if (written) return {};
+  record.spec.network = before;
+  if (record.network != 0) (void)workshop().networks().Apply(record.network, before);
+  return written;
 }
 
 // A helper that is killed in between leaves no network open that the record does not name.
@@ -208,7 +214,14 @@ Result<void> JailMachine::SetSharedNetworks(const std::set<std::string>& network
     }
   }
   record.spec.shared_networks = networks;
-  return workshop().Write(*slot_, false);
+  if (networks == before) return {};
+  auto written = workshop().Write(*slot_, true);
+  if (written) return {};
+  record.spec.shared_networks = before;
+  if (record.network != 0) {
+    (void)workshop().networks().Share(record.network, record.owner, before);
+  }
+  return written;
 }
 
 Result<Stats> JailMachine::ReadStats() {

@@ -340,8 +340,14 @@ Result<void> Microvm::Resize(std::uint64_t disk_bytes) {
 Result<void> Microvm::SetNetwork(const egress::Policy& policy) {
   Record& record = slot_->record;
   if (record.network != 0) CAISSON_TRY(yard().networks().Apply(record.network, policy));
-  record.spec.network = policy;
-  return yard().Write(*slot_, false);
+  const egress::Policy before = std::exchange(record.spec.network, policy);
+  // Durable: rules that were taken back must not come back after the host has lost its power.
+  if (policy == before) return {};
+  auto written = yard().Write(*slot_, true);
+  if (written) return {};
+  record.spec.network = before;
+  if (record.network != 0) (void)yard().networks().Apply(record.network, before);
+  return written;
 }
 
 Result<Stats> Microvm::ReadStats() {
