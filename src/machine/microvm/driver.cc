@@ -183,7 +183,16 @@ class Microvm final : public LocalMachine {
   // Memory and state of a machine that stands still, into `directory`.
   Result<void> SaveInto(const std::string& directory);
   Result<void> EnsureFrozen();
-  std::string frozen() const { return slot_->directory + "/frozen"; }
+  std::string frozen() const { return slot_->frozen(); }
+  // Whatever was saved of it before it ran is not what it is now.
+  Result<void> Halt() {
+    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
+    std::error_code error;
+    fs::remove_all(frozen(), error);
+    if (!error) return {};
+    (void)Ask(Operation::kGoOn, kGoOnPatience);
+    return Fail(errors::kMachineState, "remove " + frozen() + ": " + error.message());
+  }
   void ForgetFrozen() {
     std::error_code error;
     fs::remove_all(frozen(), error);
@@ -244,7 +253,7 @@ Result<void> Microvm::EnsureFrozen() {
 Result<void> Microvm::Pause(Level level) {
   if (StateNow() == State::kRunning) {
     if (level == Level::kDisk) CAISSON_TRY(PrepareSave());
-    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
+    CAISSON_TRY(Halt());
     CAISSON_TRY(SetPhase(Phase::kPausedInMemory, level == Level::kMemory));
     CAISSON_TRY(SyncDisk(slot_->disk()));
   }
@@ -310,7 +319,7 @@ Result<void> Microvm::Keep(const std::string& directory) {
   const State state = StateNow();
   if (state == State::kRunning) {
     CAISSON_TRY(PrepareSave());
-    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
+    CAISSON_TRY(Halt());
   }
   auto kept = [&]() -> Result<void> {
     const bool lives = state == State::kRunning || state == State::kPausedInMemory;

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -14,6 +16,8 @@
 
 namespace caisson::machine::microvm {
 namespace {
+
+namespace fs = std::filesystem;
 
 class VirtualMachines : public testing::Test {
  protected:
@@ -35,6 +39,23 @@ class VirtualMachines : public testing::Test {
   std::string Say(const std::string& id, const std::string& code) {
     const Ran ran = Python(*driver_, id, code);
     return ran.error + ran.out;
+  }
+
+  // As a helper leaves it that is killed once the machine goes on and before what was saved of it
+  // is gone: in every machine's directory that is there.
+  void LeaveWhatWasSavedEarlier() const {
+    for (const auto& machine : fs::directory_iterator(helper_->state() + "/machines")) {
+      const fs::path frozen = machine.path() / "frozen";
+      fs::create_directory(frozen);
+      for (const char* file : {"memory", "state"}) std::ofstream(frozen / file) << "another time's";
+    }
+  }
+  std::size_t SavedEarlier() const {
+    std::size_t count = 0;
+    for (const auto& machine : fs::directory_iterator(helper_->state() + "/machines")) {
+      count += fs::exists(machine.path() / "frozen") ? 1 : 0;
+    }
+    return count;
   }
 
   std::unique_ptr<HelperProcess> helper_;
@@ -68,11 +89,22 @@ TEST_F(VirtualMachines, GoOnFromATemplateEachAsItselfAndTheirProcessesOutliveAPa
                            .cwd = "/",
                            .pty = {}});
   ASSERT_TRUE(process) << process.error().message;
+  const auto of_two =
+      agent::StartProcess(*driver_->Connect("two"), {.argv = {"/usr/bin/python3", "-ISc", "0"},
+                                                     .env = {{"PATH", "/usr/bin:/bin"}},
+                                                     .cwd = "/",
+                                                     .pty = {}});
+  ASSERT_TRUE(of_two) << of_two.error().message;
+  EXPECT_NE(of_two->process_id, process->process_id) << "copies of one template";
   EXPECT_EQ(Say("one", "import time; time.sleep(1); open('/var/kept', 'w').write('kept')"), "");
+  LeaveWhatWasSavedEarlier();
   ASSERT_TRUE(driver_->Pause("one", Level::kDisk));
+  EXPECT_EQ(SavedEarlier(), 1U) << "of the other one";
   EXPECT_EQ(Say("two", "print(2)"), "2\n");
   helper_->Kill();
   helper_->Start();
+  ASSERT_TRUE(driver_->List());
+  EXPECT_EQ(SavedEarlier(), 0U);
   const auto resumed = driver_->Resume("one");
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(Say("one", "print(open('/var/kept').read())"), "kept\n");

@@ -408,6 +408,15 @@ Result<std::unique_ptr<Slot>> Yard::AdoptOne(const std::string& name) {
   }
   if (auto held = store_.Hold(slot->record.spec.image)) slot->image = *std::move(held);
   slot->process = ProcessOf(slot->record, state_.boot());
+  // Saved for a copy by a helper that was killed before the machine went on: it has other memory
+  // and another disk by now.
+  if (slot->record.phase != Phase::kPausedInMemory) {
+    std::error_code error;
+    fs::remove_all(slot->frozen(), error);
+    if (error) {
+      return Fail(errors::kMachineState, "remove " + slot->frozen() + ": " + error.message());
+    }
+  }
   if (slot->record.phase == Phase::kPausedOnDisk || !slot->Lives()) {
     CAISSON_TRY(Stop(*slot));
   } else if (slot->record.network != 0 &&

@@ -60,6 +60,8 @@ struct Slot {
   std::string disk() const { return directory + "/own/disk.img"; }
   // Memory and state that a machine goes on from, or has been saved to; not the guest's to write.
   std::string saved() const { return directory + "/saved"; }
+  // The same of a machine that is paused in memory, for copies of it.
+  std::string frozen() const { return directory + "/frozen"; }
   bool Lives() const { return process.valid() && !HasEnded(process.get()); }
 };
 
