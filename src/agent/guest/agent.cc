@@ -173,9 +173,13 @@ Agent::Agent(const Options& options, std::uint64_t open_files)
               {.open_files = open_files, .processes = options.command_processes}),
       children(loop, spawner, [this] { watchers.NoteActivity(); }),
       processes(loop, children),
-      boot_id(DrawBootId()),
       is_computer(!options.port.empty()),
       sealed(!options.port.empty()) {
+  BeginLife();
+}
+
+void Agent::BeginLife() {
+  boot_id = DrawBootId();
   processes.set_id_prefix("proc-" + boot_id.substr(0, 8));
 }
 
@@ -183,7 +187,7 @@ void Agent::Seal() { sealed = true; }
 
 void Agent::Open() {
   sealed = false;
-  boot_id = DrawBootId();
+  BeginLife();
 }
 
 Activity Agent::Measure() const {

@@ -49,6 +49,8 @@ struct Agent {
   // A virtual machine is sealed with every greeting of its host, and open once it is renewed.
   void Seal();
   void Open();
+  // Names of its own: copies of one machine go on with other boots and ids of processes.
+  void BeginLife();
 
   Loop loop;
   Spawner spawner;
