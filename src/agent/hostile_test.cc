@@ -108,6 +108,14 @@ TEST_F(HostileTest, tells_of_a_command_that_ran_out_of_memory_as_killed_and_live
   EXPECT_TRUE(CanRun());
 }
 
+TEST(Outputs, of_the_agent_are_nobodys_to_write) {
+  if (::geteuid() != 0) GTEST_SKIP() << "root sees what the agent has open";
+  AgentUnderTest agent;
+  for (const char* path : {"/proc/1/fd/1", "/proc/1/fd/2", "/proc/2/fd/1", "/proc/2/fd/2"}) {
+    EXPECT_EQ(RunIn(agent, std::string("readlink ") + path).output, "/dev/null\n") << path;
+  }
+}
+
 TEST(Reserves, are_the_agents_alone) {
   AgentUnderTest agent;
   EXPECT_EQ(RunIn(agent, "cat /proc/self/oom_score_adj").output, "0\n");

@@ -59,6 +59,14 @@ bool OpenStandardDescriptors() {
   return true;
 }
 
+// What we were started with for our words is a file of the host, which nobody counts: commands,
+// which may open what we have, get none of it. The result is where words went.
+os::UniqueFd LeaveOutputs() {
+  os::UniqueFd words(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4));
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
+  return words;
+}
+
 // As much of it as we may have: the machine's commands must not starve it.
 void TakeReserves() {
   for (const char* score : {"-1000", "-999", "-500", "0"}) {
@@ -236,12 +244,19 @@ std::string RunAgent(const Options& options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 
   Agent agent(options, RaiseOpenFiles());
-  if (auto prepared = agent.spawner.Prepare(); !prepared) return prepared.error().message;
+  os::UniqueFd words = LeaveOutputs();
+  const auto give_up = [&words](const Failure& failure) {
+    ::dup2(words.get(), STDERR_FILENO);
+    return failure.message;
+  };
+  if (!OpenStandardDescriptors()) return "open the standard descriptors: " + os::ErrnoText(errno);
+  if (auto prepared = agent.spawner.Prepare(); !prepared) return give_up(prepared.error());
   TakeReserves();
   // The machine's own processes, root or not, shall not trace it or take its descriptors.
   ::prctl(PR_SET_DUMPABLE, 0);
   const auto endpoint = SelfEndpoint::Listen(agent, options.self_port);
-  if (!endpoint) return endpoint.error().message;
+  if (!endpoint) return give_up(endpoint.error());
+  words.Reset();
   const Reaper reaper(agent, std::move(signals));
   std::unique_ptr<Acceptor> acceptor;
   std::unique_ptr<ChannelPump> pump;
