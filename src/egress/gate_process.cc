@@ -39,6 +39,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr std::size_t kChannelBytes = 1u << 20;
 constexpr std::size_t kMaxEvents = 8192;  // not yet handled
 constexpr int kBacklog = 1024;
+constexpr int kQuestionBytes = 4 << 20;  // of all machines, not yet read
 constexpr std::uint64_t kMaxThreads = 4;
 constexpr Milliseconds kPatienceForPorts{2000};
 constexpr Milliseconds kFirstPause{50};
@@ -57,7 +58,14 @@ Result<os::UniqueFd> Bind(int type, std::uint16_t port) {
   if (!fd.valid()) return os::SyscallError("socket for the egress gate");
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (type == SOCK_DGRAM) ::setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+  if (type == SOCK_DGRAM) {
+    ::setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    // Less where the host allows no more: then a flood costs the others some questions.
+    if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kQuestionBytes,
+                     sizeof kQuestionBytes) != 0) {
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kQuestionBytes, sizeof kQuestionBytes);
+    }
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);

@@ -170,6 +170,28 @@ TEST_F(NamesTest, every_question_for_names_goes_to_the_gate) {
   EXPECT_EQ(guest.Tcp(kResolver, 853), "refused");
 }
 
+TEST_F(NamesTest, a_flood_of_questions_does_not_reach_the_gate) {
+  const Guest guest = Make({"good.test"});
+  const Guest other = Make({"good.test"});
+  const auto start = std::chrono::steady_clock::now();
+  guest.Do([] {
+    const os::UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in to = SocketAddress("10.231.0.1", 53);
+    for (int i = 0; i < 5000; ++i) {
+      ::sendto(fd.get(), "?", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+    }
+    return true;
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const std::string passed = InGateway([&] {
+    return ShellOutput("nft list counter inet caisson sent" + std::to_string(guest.index()) +
+                       " | sed -n 's/.*packets \\([0-9]*\\).*/\\1/p'");
+  });
+  EXPECT_GE(std::stoi(passed), 400);
+  EXPECT_LE(std::stoi(passed), 400 + 200 * (took.count() + 1));
+  EXPECT_EQ(other.Udp("10.231.0.1", 53), "open") << "each has its own";
+}
+
 TEST_F(NamesTest, the_sockets_of_the_gate_are_not_reached_directly) {
   const Guest guest = Make({"good.test"});
   const Guest addresses = Make({"203.0.113.77"});

@@ -35,6 +35,9 @@ std::string ResolverRules(const std::vector<Resolver>& resolvers) {
 // A packet of a flow that was opened by a machine is looked up again each time, and so is each
 // answer: a policy holds for the next packet, whatever was open before it.
 //
+// The gate has one socket for the questions of all: what one machine asks beyond twice the gate's
+// own budget for it goes no further, so that there is room for the others.
+//
 // Of what leaves the gateway itself, all that has a socket is the gate's; resets and ICMP have
 // none.
 constexpr const char* kGatewayTable = R"(table inet caisson {{}}
@@ -44,6 +47,7 @@ table inet caisson {{
   set sources {{ type ifname . ipv4_addr; }}
   set flows {{ type ipv4_addr; size 65536; flags dynamic; }}
   set told {{ type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m; }}
+  set asked {{ type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m; }}
   set joined {{ type ipv4_addr . ipv4_addr; }}
   set gated {{ type ipv4_addr; }}
   set resolvers {{ type ipv4_addr;{servers} }}
@@ -118,6 +122,8 @@ table inet caisson {{
   }}
   chain to_gate {{
     ct state invalid drop
+    meta l4proto udp udp dport {names_port} update @asked {{ ip saddr limit rate over 200/second burst 400 packets }} drop
+    ct state new tcp dport {names_port} update @asked {{ ip saddr limit rate over 200/second burst 400 packets }} drop
     ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
     ct status dnat meta l4proto {{ tcp, udp }} th dport {names_port} ip saddr @gated goto open
     ct status dnat tcp dport {proxy_port} ip saddr vmap @checked_of

@@ -115,7 +115,10 @@ void Resolver::Handle(std::string_view message, Asker asker) {
   if (machine == nullptr || !decoded) return Drop(asker);
   asker.query = std::move(decoded->query);
   if (!machine->questions.Take(loop_.now())) {
-    return Deny(*machine, asker, GateDenialKind::kLimit, nullptr, Rcode::kRefused);
+    // No answer: a flood must not cost more than to read it.
+    machines_.Deny(*machine, {.kind = GateDenialKind::kLimit, .name = asker.query.name},
+                   loop_.now());
+    return Drop(asker);
   }
   if (decoded->rcode != Rcode::kNoError) {
     return Deny(*machine, asker, GateDenialKind::kQuestion, nullptr, decoded->rcode);
