@@ -61,6 +61,7 @@ class Relay {
   };
   // Goes on with what these sides may have become ready for (both at first).
   State Continue(bool guest_ready, bool world_ready);
+  bool is_half_closed() const { return out_.closed || in_.closed; }
 
  private:
   // One way: what was read and not yet written is in a pipe or in a buffer.

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <set>
@@ -82,6 +83,7 @@ struct Proxy::Flow {
   bool is_http = false;
   std::optional<Relay> relay;
   Loop::TimerId timer;
+  Clock::time_point active;  // when something moved last
 };
 
 Proxy::~Proxy() {
@@ -263,7 +265,20 @@ void Proxy::Dialled(const FlowPointer& flow) {
   }
   flow->relay.emplace(pipes_, flow->guest.get(), flow->world.get(), std::exchange(flow->early, {}),
                       std::move(inspect));
+  flow->active = loop_.now();
+  EndWhenIdle(flow);
   Continue(flow, true, true, false);
+}
+
+// Looks now and then: a timer for every byte would cost more.
+void Proxy::EndWhenIdle(const FlowPointer& flow) {
+  const auto patience =
+      flow->relay->is_half_closed() ? options_.patience_half_closed : options_.patience_idle;
+  if (loop_.now() - flow->active >= patience) return End(flow, true);
+  flow->timer = loop_.After(std::min(options_.patience_half_closed, options_.patience_idle),
+                            [this, weak = std::weak_ptr(flow)] {
+                              if (const FlowPointer held = weak.lock()) EndWhenIdle(held);
+                            });
 }
 
 Relay::Verdict Proxy::Inspect(Flow& flow, std::string_view bytes) {
@@ -288,6 +303,7 @@ Relay::Verdict Proxy::Inspect(Flow& flow, std::string_view bytes) {
 
 void Proxy::Continue(const FlowPointer& flow, bool guest_ready, bool world_ready, bool failed) {
   if (flow->stage != Flow::Stage::kRelaying) return;
+  flow->active = loop_.now();
   const Relay::State state = flow->relay->Continue(guest_ready, world_ready);
   switch (state) {
     case Relay::State::kOpen:

@@ -35,6 +35,9 @@ struct ProxyOptions {
   std::size_t max_flows_of_machine = 512;
   std::chrono::milliseconds patience_for_name{10'000};    // from its start
   std::chrono::milliseconds patience_for_answer{10'000};  // of the destination
+  // For a connection on which nothing moves, and for one of which a side has ended.
+  std::chrono::milliseconds patience_idle{600'000};
+  std::chrono::milliseconds patience_half_closed{60'000};
   // Tests, which have no packet filter, put theirs here.
   std::function<std::optional<Endpoint>(int fd)> destination = OriginalDestination;
   std::function<Endpoint(const Endpoint&)> dialled = [](const Endpoint& to) { return to; };
@@ -66,6 +69,7 @@ class Proxy {
   void Dial(const FlowPointer& flow);
   void Dialled(const FlowPointer& flow);
   void Continue(const FlowPointer& flow, bool guest_ready, bool world_ready, bool failed);
+  void EndWhenIdle(const FlowPointer& flow);
   Relay::Verdict Inspect(Flow& flow, std::string_view bytes);
   // Whether the flow may go to `name`; records why not.
   bool Admit(Flow& flow, const std::string& name);

@@ -206,6 +206,35 @@ TEST_F(ProxyTest, resets_one_that_takes_too_long_to_say_its_name) {
   EXPECT_EQ(gate_->Denial(2), "no_name ");
 }
 
+TEST_F(ProxyTest, resets_one_on_which_nothing_moves) {
+  ProxyOptions options;
+  options.patience_idle = std::chrono::milliseconds(200);
+  Start(Echo, options);
+  const os::UniqueFd idle = gate_->Connect({kGood, 443});
+  SendAll(idle.get(), HelloFor("good.test"));
+  EXPECT_EQ(Received(idle.get()), HelloFor("good.test") + "|reset");
+}
+
+TEST_F(ProxyTest, resets_a_half_closed_one_on_which_nothing_moves) {
+  ProxyOptions options;
+  options.patience_half_closed = std::chrono::milliseconds(200);
+  std::atomic<bool> done = false;
+  Start(
+      [&done](int fd) {
+        while (!done && AwaitReadable(fd)) {
+          char byte = 0;
+          if (::recv(fd, &byte, 1, 0) > 0) continue;
+          while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+      },
+      options);
+  const os::UniqueFd half = gate_->Connect({kGood, 443});
+  SendAll(half.get(), HelloFor("good.test"));
+  ::shutdown(half.get(), SHUT_WR);
+  EXPECT_EQ(Received(half.get()), "|reset");
+  done = true;
+}
+
 TEST_F(ProxyTest, checks_every_request_of_a_connection) {
   Start();
   const Endpoint to{kGood, 80};
