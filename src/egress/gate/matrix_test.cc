@@ -22,7 +22,6 @@ using namespace std::chrono_literals;
 
 constexpr const char* kGood = "203.0.113.10";
 constexpr const char* kEvil = "203.0.113.20";
-constexpr const char* kSub = "203.0.113.77";
 constexpr const char* kResolver = "198.51.100.53";
 
 Policy Rules(const std::vector<std::string>& rules) {
