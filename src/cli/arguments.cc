@@ -59,7 +59,7 @@ Example:
                         --user 990)";
 
 constexpr char kEgressFooter[] = R"(Examples:
-  caisson egress explain 'pypi.org,*.pythonhosted.org' files.pythonhosted.org:443
+  caisson egress explain 'api.example.com,*.example.net' files.example.net:443
   caisson egress explain 203.0.113.0/24:443 example.com)";
 
 constexpr char kRuntimesFooter[] = R"(Examples:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/jail/driver.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -9,29 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "errors/machine.h"
 #include "machine/agent_socket.h"
+#include "machine/contained_machine.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
 #include "machine/pool.h"
 
 namespace caisson::machine::jail {
 namespace {
-
-State StateOf(Slot& slot) {
-  switch (slot.record.phase) {
-    case Phase::kRunning:
-      return slot.Lives() ? State::kRunning : State::kStopped;
-    case Phase::kPausedInMemory:
-      return slot.Lives() ? State::kPausedInMemory : State::kPausedOnDisk;
-    case Phase::kPausedOnDisk:
-      return State::kPausedOnDisk;
-    case Phase::kMaking:
-    case Phase::kRemoving:
-      break;
-  }
-  return State::kStopped;
-}
 
 std::uint64_t UsedDiskBytes(Slot& slot) {
   struct stat file{};
@@ -57,7 +41,7 @@ struct Yard {
   std::unique_ptr<Flusher> flusher;
 };
 
-class JailMachine final : public LocalMachine {
+class JailMachine final : public ContainedMachine {
  public:
   JailMachine(Yard& yard, std::unique_ptr<Slot> slot) : yard_(yard), slot_(std::move(slot)) {}
 
@@ -78,85 +62,30 @@ class JailMachine final : public LocalMachine {
     return std::make_unique<JailMachine>(yard, *std::move(slot));
   }
 
-  uid_t owner() const override { return slot_->record.owner; }
-  std::uint32_t network() const override { return slot_->record.network; }
-  Machine View() override {
-    const Record& record = slot_->record;
-    return {.id = record.spec.id,
-            .state = StateOf(*slot_),
-            .ip = record.ip,
-            .image = record.spec.image,
-            .disk_bytes = record.spec.disk_bytes};
-  }
-
-  Result<void> Remove() override;
-  Result<void> Pause(Level level) override;
-  Result<void> Resume() override;
   Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
-  Result<void> Keep(const std::string& directory) override;
-  Result<void> Resize(std::uint64_t disk_bytes) override;
-  Result<void> SetNetwork(const egress::Policy& policy) override;
-  Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
-  Result<Stats> ReadStats() override;
+  Result<Stats> ReadStats() override { return StatsWith(UsedDiskBytes(*slot_)); }
   Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
 
  private:
   Workshop& workshop() { return *yard_.workshop; }
-  Result<void> Freeze();
-  Result<void> StopOnDisk();
+  SlotBase& base() const override { return *slot_; }
+  Networks& networks() override { return workshop().networks(); }
+  std::string disk() const override { return slot_->disk(); }
+  const images::Store& store() const override { return yard_.workshop->store(); }
+  Flusher& flusher() override { return *yard_.flusher; }
+  bool Lives() override { return slot_->Lives(); }
+  Result<void> TakeAway() override { return workshop().Remove(*slot_); }
+  Result<void> Stop() override { return workshop().Stop(*slot_); }
+  Result<void> StartAgain() override {
+    Result<void> started = workshop().Prepare(*slot_);
+    if (started) started = workshop().Start(*slot_, false);
+    if (!started) (void)workshop().Stop(*slot_);
+    return started;
+  }
 
   Yard& yard_;
   std::unique_ptr<Slot> slot_;
 };
-
-Result<void> JailMachine::Remove() {
-  slot_->record.phase = Phase::kRemoving;
-  CAISSON_TRY(workshop().Write(*slot_, false));
-  return workshop().Remove(*slot_);
-}
-
-Result<void> JailMachine::Freeze() {
-  slot_->record.phase = Phase::kPausedInMemory;
-  CAISSON_TRY(workshop().Write(*slot_, false));
-  if (auto frozen = slot_->record.groups.Freeze(); !frozen) {
-    slot_->record.phase = Phase::kRunning;
-    (void)workshop().Write(*slot_, false);
-    return frozen;
-  }
-  yard_.flusher->Add(slot_->disk());
-  return {};
-}
-
-Result<void> JailMachine::StopOnDisk() {
-  slot_->record.phase = Phase::kPausedOnDisk;
-  CAISSON_TRY(workshop().Write(*slot_, true));
-  CAISSON_TRY(workshop().Stop(*slot_));
-  return SyncDisk(slot_->disk());
-}
-
-Result<void> JailMachine::Pause(Level level) {
-  return level == Level::kMemory ? Freeze() : StopOnDisk();
-}
-
-Result<void> JailMachine::Resume() {
-  Slot& slot = *slot_;
-  if (StateOf(slot) == State::kPausedInMemory) {
-    slot.record.phase = Phase::kRunning;
-    CAISSON_TRY(workshop().Write(slot, false));
-    return slot.record.groups.Thaw();
-  }
-  if (!slot.image) {
-    auto held = workshop().store().Hold(slot.record.spec.image);
-    if (!held) return Fail(errors::kMachineNoImage, held.error().message);
-    slot.image = *std::move(held);
-  }
-  slot.record.phase = Phase::kPausedOnDisk;
-  CAISSON_TRY(workshop().Stop(slot));  // what is left of a machine that ended by itself
-  Result<void> started = workshop().Prepare(slot);
-  if (started) started = workshop().Start(slot, false);
-  if (!started) (void)workshop().Stop(slot);
-  return started;
-}
 
 Result<std::unique_ptr<LocalMachine>> JailMachine::Fork(uid_t owner, const MachineSpec& child) {
   const MachineSpec& own = slot_->record.spec;
@@ -166,78 +95,6 @@ Result<std::unique_ptr<LocalMachine>> JailMachine::Fork(uid_t owner, const Machi
                            child.disk_bytes > own.disk_bytes);
   }();
   return Launch(yard_, std::move(slot), owner, child);
-}
-
-Result<void> JailMachine::Keep(const std::string& directory) {
-  const bool running = StateOf(*slot_) == State::kRunning;
-  // Still, so that files which belong together are kept together.
-  if (running) CAISSON_TRY(slot_->record.groups.Freeze());
-  auto kept = [&]() -> Result<void> {
-    CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
-    return CopyDisk(slot_->disk(), directory + "/disk.img");
-  }();
-  if (running) CAISSON_TRY(slot_->record.groups.Thaw());
-  return kept;
-}
-
-Result<void> JailMachine::Resize(std::uint64_t disk_bytes) {
-  CAISSON_TRY(GrowDisk(slot_->disk(), disk_bytes));
-  slot_->record.spec.disk_bytes = disk_bytes;
-  return workshop().Write(*slot_, true);
-}
-
-Result<void> JailMachine::SetNetwork(const egress::Policy& policy) {
-  Record& record = slot_->record;
-  if (record.network != 0) CAISSON_TRY(workshop().networks().Apply(record.network, policy));
-  const egress::Policy before = std::exchange(record.spec.network, policy);
-  // Durable: rules that were taken back must not come back after the host has lost its power.
-  if (policy == before) return {};
-  auto written = workshop().Write(*slot_, true);
-  if (written) return {};
-  record.spec.network = before;
-  if (record.network != 0) (void)workshop().networks().Apply(record.network, before);
-  return written;
-}
-
-// A helper that is killed in between leaves no network open that the record does not name.
-Result<void> JailMachine::SetSharedNetworks(const std::set<std::string>& networks) {
-  Record& record = slot_->record;
-  const std::set<std::string> before = record.spec.shared_networks;
-  record.spec.shared_networks.insert(networks.begin(), networks.end());
-  if (record.spec.shared_networks != before) CAISSON_TRY(workshop().Write(*slot_, false));
-  if (record.network != 0) {
-    if (auto shared = workshop().networks().Share(record.network, record.owner, networks);
-        !shared) {
-      record.spec.shared_networks = before;
-      (void)workshop().Write(*slot_, false);
-      return shared;
-    }
-  }
-  record.spec.shared_networks = networks;
-  if (networks == before) return {};
-  auto written = workshop().Write(*slot_, true);
-  if (written) return {};
-  record.spec.shared_networks = before;
-  if (record.network != 0) {
-    (void)workshop().networks().Share(record.network, record.owner, before);
-  }
-  return written;
-}
-
-Result<Stats> JailMachine::ReadStats() {
-  const Record& record = slot_->record;
-  NetworkTraffic traffic;
-  if (record.network != 0) {
-    CAISSON_ASSIGN(traffic, workshop().networks().ReadTraffic(record.network));
-  }
-  return Stats{.memory_bytes = record.groups.MemoryBytes(),
-               .memory_limit_bytes = record.spec.memory_bytes,
-               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
-               .pids = record.groups.Pids(),
-               .disk_bytes = record.spec.disk_bytes,
-               .disk_used_bytes = UsedDiskBytes(*slot_),
-               .network_received_bytes = traffic.received_bytes,
-               .network_sent_bytes = traffic.sent_bytes};
 }
 
 class JailDriver final : public LocalDriver {

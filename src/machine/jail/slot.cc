@@ -76,10 +76,6 @@ Result<void> Workshop::Furnish(const std::string& agent) {
   return {};
 }
 
-Result<void> Workshop::Write(const Slot& slot, bool durable) const {
-  return WriteRecord(slot.directory, slot.record, durable);
-}
-
 Result<void> Workshop::MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const {
   if (source.empty()) {
     return MakeDisk(state_.templates(), slot.record.spec.disk_bytes, slot.disk());
@@ -105,7 +101,7 @@ Result<std::unique_ptr<Slot>> Workshop::Make(const std::string& image, std::uint
   const auto make = [&]() -> Result<void> {
     CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
     CAISSON_TRY(state_.MakeMachine(record.slot));
-    CAISSON_TRY(Write(*slot, false));
+    CAISSON_TRY(slot->Write(false));
     CAISSON_TRY(MakeDiskOf(*slot, source, grow));
     return Prepare(*slot);
   };
@@ -122,7 +118,7 @@ Result<void> Workshop::Prepare(Slot& slot) {
   record.network = network.index;
   record.ip = network.address;
   CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
-  CAISSON_TRY(Write(slot, false));
+  CAISSON_TRY(slot.Write(false));
   CAISSON_TRY(record.groups.Make());
   CAISSON_ASSIGN(const os::UniqueFd listener, ListenForAgent(slot.directory));
   CAISSON_ASSIGN(const os::UniqueFd unified, record.groups.OpenUnified());
@@ -171,7 +167,7 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
   record.agent_start = StartOf(agent.pid());
   record.boot = state_.boot();
   record.phase = Phase::kRunning;
-  CAISSON_TRY(Write(slot, false));
+  CAISSON_TRY(slot.Write(false));
   slot.agent = agent.Release();
   return {};
 }
@@ -222,19 +218,16 @@ Result<std::vector<std::unique_ptr<Slot>>> Workshop::Adopt() {
 // Null when it was nothing that stays.
 Result<std::unique_ptr<Slot>> Workshop::AdoptOne(const std::string& name) {
   auto slot = std::make_unique<Slot>();
-  slot->directory = state_.machines() + "/" + name;
-  auto record = ReadRecord(slot->directory, name);
-  if (!record) {
-    CAISSON_TRY(SetAside(name));
-    return nullptr;
+  switch (FindSlot(state_, name, *parts_.ids, store_, *slot)) {
+    case Found::kUnreadable:
+      CAISSON_TRY(SetAside(name));
+      return nullptr;
+    case Found::kUnfinished:
+      CAISSON_TRY(Remove(*slot));
+      return nullptr;
+    case Found::kKept:
+      break;
   }
-  slot->record = *std::move(record);
-  parts_.ids->Claim(slot->record.index);
-  if (slot->record.phase == Phase::kMaking || slot->record.phase == Phase::kRemoving) {
-    CAISSON_TRY(Remove(*slot));
-    return nullptr;
-  }
-  if (auto held = store_.Hold(slot->record.spec.image)) slot->image = *std::move(held);
   CAISSON_TRY(AdoptRunning(*slot));
   return slot;
 }

@@ -16,17 +16,14 @@
 #include "images/store.h"
 #include "machine/jail/boot.h"
 #include "machine/local.h"
-#include "machine/record.h"
 #include "machine/root.h"
+#include "machine/slot.h"
 #include "machine/state.h"
 #include "os/fd.h"
 
 namespace caisson::machine::jail {
 
-struct Slot {
-  std::string directory;
-  Record record;
-  std::optional<images::HeldImage> image;
+struct Slot : SlotBase {
   std::optional<Prepared> prepared;  // before it is started
   os::UniqueFd agent;                // its pidfd, while it runs
 
@@ -64,7 +61,6 @@ class Workshop {
   // What was being made or removed is removed. Call it first.
   Result<std::vector<std::unique_ptr<Slot>>> Adopt();
 
-  Result<void> Write(const Slot& slot, bool durable) const;
   Networks& networks() { return *parts_.networks; }
   const images::Store& store() const { return store_; }
   const StateDirectory& state() const { return state_; }

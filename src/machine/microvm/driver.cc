@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/microvm/driver.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -19,6 +19,7 @@
 #include "machine/fields.h"
 #include "machine/microvm/process.h"
 #include "machine/microvm/templates.h"
+#include "machine/recorded_machine.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::microvm {
@@ -100,7 +101,7 @@ struct Parts {
   std::unique_ptr<Templates> templates;
 };
 
-class Microvm final : public LocalMachine {
+class Microvm final : public RecordedMachine {
  public:
   Microvm(Parts& parts, std::unique_ptr<Slot> slot) : parts_(parts), slot_(std::move(slot)) {}
 
@@ -120,7 +121,7 @@ class Microvm final : public LocalMachine {
       if (!base.empty()) CAISSON_TRY(LinkSaved(base, slot->saved()));
       CAISSON_TRY(yard.Start(*slot, base.empty() ? "" : slot->saved(), true));
       slot->record.phase = Phase::kRunning;
-      return yard.Write(*slot, false);
+      return slot->Write(false);
     };
     if (auto launched = launch(); !launched) {
       (void)yard.Remove(*slot);
@@ -129,50 +130,23 @@ class Microvm final : public LocalMachine {
     return std::make_unique<Microvm>(parts, std::move(slot));
   }
 
-  uid_t owner() const override { return slot_->record.owner; }
-  std::uint32_t network() const override { return slot_->record.network; }
-  Machine View() override {
-    const Record& record = slot_->record;
-    return {.id = record.spec.id,
-            .state = StateNow(),
-            .ip = record.ip,
-            .image = record.spec.image,
-            .disk_bytes = record.spec.disk_bytes};
-  }
-  Result<void> Remove() override;
   Result<void> Pause(Level level) override;
   Result<void> Resume() override;
   Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
   Result<void> Keep(const std::string& directory) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
-  Result<void> SetNetwork(const egress::Policy& policy) override;
   Result<Stats> ReadStats() override;
   Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
 
  private:
   Yard& yard() { return *parts_.yard; }
-  State StateNow() const {
-    const bool lives = slot_->Lives();
-    switch (slot_->record.phase) {
-      case Phase::kRunning:
-        return lives ? State::kRunning : State::kStopped;
-      case Phase::kPausedInMemory:
-        return lives ? State::kPausedInMemory : State::kPausedOnDisk;
-      case Phase::kPausedOnDisk:
-        return State::kPausedOnDisk;
-      case Phase::kMaking:
-      case Phase::kRemoving:
-        break;
-    }
-    return State::kStopped;
-  }
+  SlotBase& base() const override { return *slot_; }
+  Networks& networks() override { return yard().networks(); }
+  bool Lives() override { return slot_->Lives(); }
+  Result<void> TakeAway() override { return yard().Remove(*slot_); }
   Result<void> Ask(Operation operation, milliseconds patience, std::uint64_t argument = 0) {
     CAISSON_TRY(AskVmm(slot_->directory, {.operation = operation, .argument = argument}, patience));
     return {};
-  }
-  Result<void> SetPhase(Phase phase, bool durable) {
-    slot_->record.phase = phase;
-    return yard().Write(*slot_, durable);
   }
   // Whether memory and state in saved() are those of the machine as it is now.
   bool IsSavedWhole() const {
@@ -210,11 +184,6 @@ class Microvm final : public LocalMachine {
   std::unique_ptr<Slot> slot_;
   bool prepared_ = false;
 };
-
-Result<void> Microvm::Remove() {
-  CAISSON_TRY(SetPhase(Phase::kRemoving, false));
-  return yard().Remove(*slot_);
-}
 
 Result<void> Microvm::PrepareSave() {
   const std::string memory = slot_->own() + "/memory";
@@ -278,11 +247,7 @@ Result<void> Microvm::Resume() {
     ForgetFrozen();
     return Ask(Operation::kGoOn, kGoOnPatience);
   }
-  if (!slot_->image) {
-    auto held = yard().store().Hold(slot_->record.spec.image);
-    if (!held) return Fail(errors::kMachineNoImage, held.error().message);
-    slot_->image = *std::move(held);
-  }
+  CAISSON_TRY(slot_->HoldImage(yard().store()));
   ForgetFrozen();
   const bool saved = IsSavedWhole();
   const Phase before = saved ? Phase::kPausedOnDisk : slot_->record.phase;
@@ -343,38 +308,15 @@ Result<void> Microvm::Resize(std::uint64_t disk_bytes) {
     ForgetFrozen();
   }
   slot_->record.spec.disk_bytes = disk_bytes;
-  return yard().Write(*slot_, true);
-}
-
-Result<void> Microvm::SetNetwork(const egress::Policy& policy) {
-  Record& record = slot_->record;
-  if (record.network != 0) CAISSON_TRY(yard().networks().Apply(record.network, policy));
-  const egress::Policy before = std::exchange(record.spec.network, policy);
-  // Durable: rules that were taken back must not come back after the host has lost its power.
-  if (policy == before) return {};
-  auto written = yard().Write(*slot_, true);
-  if (written) return {};
-  record.spec.network = before;
-  if (record.network != 0) (void)yard().networks().Apply(record.network, before);
-  return written;
+  return slot_->Write(true);
 }
 
 Result<Stats> Microvm::ReadStats() {
-  const Record& record = slot_->record;
-  NetworkTraffic traffic;
-  if (record.network != 0) {
-    CAISSON_ASSIGN(traffic, yard().networks().ReadTraffic(record.network));
-  }
   struct stat disk{};
   (void)::stat(slot_->disk().c_str(), &disk);
-  return Stats{.memory_bytes = std::min(record.groups.MemoryBytes(), record.spec.memory_bytes),
-               .memory_limit_bytes = record.spec.memory_bytes,
-               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
-               .pids = record.groups.Pids(),
-               .disk_bytes = record.spec.disk_bytes,
-               .disk_used_bytes = static_cast<std::uint64_t>(disk.st_blocks) * 512,
-               .network_received_bytes = traffic.received_bytes,
-               .network_sent_bytes = traffic.sent_bytes};
+  CAISSON_ASSIGN(Stats stats, StatsWith(static_cast<std::uint64_t>(disk.st_blocks) * 512));
+  stats.memory_bytes = std::min(stats.memory_bytes, stats.memory_limit_bytes);
+  return stats;
 }
 
 class MicrovmDriver final : public LocalDriver {

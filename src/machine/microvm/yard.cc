@@ -276,7 +276,7 @@ Result<std::unique_ptr<Slot>> Yard::NewSlot(const std::string& image, const Mach
   const auto make = [&]() -> Result<void> {
     CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
     CAISSON_TRY(state_.MakeMachine(record.slot));
-    CAISSON_TRY(Write(*slot, false));
+    CAISSON_TRY(slot->Write(false));
     for (const std::string& part : {slot->own(), slot->saved()}) {
       if (::mkdir(part.c_str(), 0755) != 0) return os::SyscallError("mkdir " + part);
     }
@@ -333,7 +333,7 @@ Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool s
   }
   record.network = tap.place.index;
   record.ip = tap.place.address;
-  CAISSON_TRY(Write(slot, false));
+  CAISSON_TRY(slot.Write(false));
   if (record.network != 0) {
     CAISSON_TRY(networks().Apply(record.network, record.spec.network));
   }
@@ -352,7 +352,7 @@ Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool s
   record.agent_start = StartOf(started.pid);
   record.boot = state_.boot();
   slot.process = std::move(started.pidfd);
-  CAISSON_TRY(Write(slot, false));
+  CAISSON_TRY(slot.Write(false));
   CAISSON_TRY(AskVmm(slot.directory, {.operation = Operation::kAwaitRunning}, kLoadPatience));
   return {};
 }
@@ -392,21 +392,19 @@ Result<std::vector<std::unique_ptr<Slot>>> Yard::Adopt() {
 // Null when it was nothing that stays.
 Result<std::unique_ptr<Slot>> Yard::AdoptOne(const std::string& name) {
   auto slot = std::make_unique<Slot>();
-  slot->directory = state_.machines() + "/" + name;
-  auto record = ReadRecord(slot->directory, name);
-  if (!record) {
-    CAISSON_ASSIGN(Groups groups, Groups::Plan(name));
-    CAISSON_TRY(groups.Remove(kPatience));
-    CAISSON_TRY(state_.SetAside(name, "own/disk.img"));
-    return nullptr;
+  switch (FindSlot(state_, name, *parts_.ids, store_, *slot)) {
+    case Found::kUnreadable: {
+      CAISSON_ASSIGN(Groups groups, Groups::Plan(name));
+      CAISSON_TRY(groups.Remove(kPatience));
+      CAISSON_TRY(state_.SetAside(name, "own/disk.img"));
+      return nullptr;
+    }
+    case Found::kUnfinished:
+      CAISSON_TRY(Remove(*slot));
+      return nullptr;
+    case Found::kKept:
+      break;
   }
-  slot->record = *std::move(record);
-  parts_.ids->Claim(slot->record.index);
-  if (slot->record.phase == Phase::kMaking || slot->record.phase == Phase::kRemoving) {
-    CAISSON_TRY(Remove(*slot));
-    return nullptr;
-  }
-  if (auto held = store_.Hold(slot->record.spec.image)) slot->image = *std::move(held);
   slot->process = ProcessOf(slot->record, state_.boot());
   // Saved for a copy by a helper that was killed before the machine went on: it has other memory
   // and another disk by now.

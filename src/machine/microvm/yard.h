@@ -17,7 +17,7 @@
 #include "machine/local.h"
 #include "machine/microvm/boot_files.h"
 #include "machine/microvm/plan.h"
-#include "machine/record.h"
+#include "machine/slot.h"
 #include "machine/state.h"
 #include "os/fd.h"
 
@@ -50,10 +50,7 @@ struct Shape {
 unsigned ProcessorsOf(double cpus);
 
 // One machine's directory, record and process.
-struct Slot {
-  std::string directory;
-  Record record;
-  std::optional<images::HeldImage> image;
+struct Slot : SlotBase {
   os::UniqueFd process;  // its pidfd, while it runs
 
   std::string own() const { return directory + "/own"; }
@@ -86,9 +83,6 @@ class Yard {
   // Ends its processes and takes cgroups and network back.
   Result<void> Stop(Slot& slot);
   Result<void> Remove(Slot& slot);
-  Result<void> Write(const Slot& slot, bool durable) const {
-    return WriteRecord(slot.directory, slot.record, durable);
-  }
   Result<std::vector<std::unique_ptr<Slot>>> Adopt();
 
   // An empty disk with a file system, for a guest.

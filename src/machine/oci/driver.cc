@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/oci/driver.h"
 
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "errors/machine.h"
+#include "machine/contained_machine.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
 #include "machine/pool.h"
 
 namespace caisson::machine::oci {
 namespace {
-
-State StateOf(Slot& slot) {
-  switch (slot.record.phase) {
-    case Phase::kRunning:
-      return slot.Lives() ? State::kRunning : State::kStopped;
-    case Phase::kPausedInMemory:
-      return slot.Lives() ? State::kPausedInMemory : State::kPausedOnDisk;
-    case Phase::kPausedOnDisk:
-      return State::kPausedOnDisk;
-    case Phase::kMaking:
-    case Phase::kRemoving:
-      break;
-  }
-  return State::kStopped;
-}
 
 // What the machines of one driver use together.
 struct Yard {
@@ -37,7 +22,7 @@ struct Yard {
   Flusher flusher;
 };
 
-class OciMachine final : public LocalMachine {
+class OciMachine final : public ContainedMachine {
  public:
   OciMachine(Yard& yard, std::unique_ptr<Slot> slot) : yard_(yard), slot_(std::move(slot)) {}
 
@@ -58,78 +43,27 @@ class OciMachine final : public LocalMachine {
     return std::make_unique<OciMachine>(yard, *std::move(slot));
   }
 
-  uid_t owner() const override { return slot_->record.owner; }
-  std::uint32_t network() const override { return slot_->record.network; }
-  Machine View() override {
-    const Record& record = slot_->record;
-    return {.id = record.spec.id,
-            .state = StateOf(*slot_),
-            .ip = record.ip,
-            .image = record.spec.image,
-            .disk_bytes = record.spec.disk_bytes};
-  }
-
-  Result<void> Remove() override {
-    slot_->record.phase = Phase::kRemoving;
-    CAISSON_TRY(workshop().Write(*slot_, false));
-    return workshop().Remove(*slot_);
-  }
-  Result<void> Pause(Level level) override {
-    return level == Level::kMemory ? Freeze() : StopOnDisk();
-  }
-  Result<void> Resume() override;
   Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
-  Result<void> Keep(const std::string& directory) override;
-  Result<void> Resize(std::uint64_t disk_bytes) override;
-  Result<void> SetNetwork(const egress::Policy& policy) override;
-  Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
-  Result<Stats> ReadStats() override;
+  Result<Stats> ReadStats() override {
+    return StatsWith(UsedOfDisk(slot_->disk(), slot_->record.spec.disk_bytes));
+  }
   Result<os::UniqueFd> Connect() override { return workshop().Connect(*slot_); }
 
  private:
   Workshop& workshop() { return *yard_.workshop; }
-  Result<void> Freeze();
-  Result<void> StopOnDisk();
+  SlotBase& base() const override { return *slot_; }
+  Networks& networks() override { return workshop().networks(); }
+  std::string disk() const override { return slot_->disk(); }
+  const images::Store& store() const override { return yard_.workshop->store(); }
+  Flusher& flusher() override { return yard_.flusher; }
+  bool Lives() override { return slot_->Lives(); }
+  Result<void> TakeAway() override { return workshop().Remove(*slot_); }
+  Result<void> Stop() override { return workshop().Stop(*slot_); }
+  Result<void> StartAgain() override { return workshop().Start(*slot_, false); }
 
   Yard& yard_;
   std::unique_ptr<Slot> slot_;
 };
-
-Result<void> OciMachine::Freeze() {
-  slot_->record.phase = Phase::kPausedInMemory;
-  CAISSON_TRY(workshop().Write(*slot_, false));
-  if (auto frozen = slot_->record.groups.Freeze(); !frozen) {
-    slot_->record.phase = Phase::kRunning;
-    (void)workshop().Write(*slot_, false);
-    return frozen;
-  }
-  yard_.flusher.Add(slot_->disk());
-  return {};
-}
-
-Result<void> OciMachine::StopOnDisk() {
-  slot_->record.phase = Phase::kPausedOnDisk;
-  CAISSON_TRY(workshop().Write(*slot_, true));
-  CAISSON_TRY(workshop().Stop(*slot_));
-  return SyncDisk(slot_->disk());
-}
-
-Result<void> OciMachine::Resume() {
-  Slot& slot = *slot_;
-  if (StateOf(slot) == State::kPausedInMemory) {
-    slot.record.phase = Phase::kRunning;
-    CAISSON_TRY(workshop().Write(slot, false));
-    return slot.record.groups.Thaw();
-  }
-  if (!slot.image) {
-    auto held = workshop().store().Hold(slot.record.spec.image);
-    if (!held) return Fail(errors::kMachineNoImage, held.error().message);
-    slot.image = *std::move(held);
-  }
-  slot.record.phase = Phase::kPausedOnDisk;
-  CAISSON_TRY(workshop().Stop(slot));  // what is left of a machine that ended by itself
-  return workshop().Start(slot, false);
-}
 
 Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const MachineSpec& child) {
   const MachineSpec& own = slot_->record.spec;
@@ -139,78 +73,6 @@ Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const Machin
                            child.disk_bytes > own.disk_bytes);
   }();
   return Launch(yard_, std::move(slot), owner, child);
-}
-
-Result<void> OciMachine::Keep(const std::string& directory) {
-  const bool running = StateOf(*slot_) == State::kRunning;
-  // Still, so that files which belong together are kept together.
-  if (running) CAISSON_TRY(slot_->record.groups.Freeze());
-  auto kept = [&]() -> Result<void> {
-    CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
-    return CopyDisk(slot_->disk(), directory + "/disk.img");
-  }();
-  if (running) CAISSON_TRY(slot_->record.groups.Thaw());
-  return kept;
-}
-
-Result<void> OciMachine::Resize(std::uint64_t disk_bytes) {
-  CAISSON_TRY(GrowDisk(slot_->disk(), disk_bytes));
-  slot_->record.spec.disk_bytes = disk_bytes;
-  return workshop().Write(*slot_, true);
-}
-
-Result<void> OciMachine::SetNetwork(const egress::Policy& policy) {
-  Record& record = slot_->record;
-  if (record.network != 0) CAISSON_TRY(workshop().networks().Apply(record.network, policy));
-  const egress::Policy before = std::exchange(record.spec.network, policy);
-  // Durable: rules that were taken back must not come back after the host has lost its power.
-  if (policy == before) return {};
-  auto written = workshop().Write(*slot_, true);
-  if (written) return {};
-  record.spec.network = before;
-  if (record.network != 0) (void)workshop().networks().Apply(record.network, before);
-  return written;
-}
-
-// A helper that is killed in between leaves no network open that the record does not name.
-Result<void> OciMachine::SetSharedNetworks(const std::set<std::string>& networks) {
-  Record& record = slot_->record;
-  const std::set<std::string> before = record.spec.shared_networks;
-  record.spec.shared_networks.insert(networks.begin(), networks.end());
-  if (record.spec.shared_networks != before) CAISSON_TRY(workshop().Write(*slot_, false));
-  if (record.network != 0) {
-    if (auto shared = workshop().networks().Share(record.network, record.owner, networks);
-        !shared) {
-      record.spec.shared_networks = before;
-      (void)workshop().Write(*slot_, false);
-      return shared;
-    }
-  }
-  record.spec.shared_networks = networks;
-  if (networks == before) return {};
-  auto written = workshop().Write(*slot_, true);
-  if (written) return {};
-  record.spec.shared_networks = before;
-  if (record.network != 0) {
-    (void)workshop().networks().Share(record.network, record.owner, before);
-  }
-  return written;
-}
-
-Result<Stats> OciMachine::ReadStats() {
-  const Record& record = slot_->record;
-  NetworkTraffic traffic;
-  if (record.network != 0) {
-    CAISSON_ASSIGN(traffic, workshop().networks().ReadTraffic(record.network));
-  }
-  return Stats{.memory_bytes = record.groups.MemoryBytes(),
-               .memory_limit_bytes = record.spec.memory_bytes,
-               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
-               .pids = record.groups.Pids(),
-               .disk_bytes = record.spec.disk_bytes,
-               .disk_used_bytes = UsedOfDisk(slot_->disk(), record.spec.disk_bytes),
-               .network_received_bytes = traffic.received_bytes,
-               .network_sent_bytes = traffic.sent_bytes};
 }
 
 class OciDriver final : public LocalDriver {

@@ -211,10 +211,6 @@ Result<std::unique_ptr<Workshop>> Workshop::Open(const WorkshopOptions& options,
   return workshop;
 }
 
-Result<void> Workshop::Write(const Slot& slot, bool durable) const {
-  return WriteRecord(slot.directory, slot.record, durable);
-}
-
 // --- making ---
 
 Result<void> Workshop::MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const {
@@ -241,7 +237,7 @@ Result<std::unique_ptr<Slot>> Workshop::Make(const std::string& image, std::uint
   const auto make = [&]() -> Result<void> {
     CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
     CAISSON_TRY(state_.MakeMachine(record.slot));
-    CAISSON_TRY(Write(*slot, false));
+    CAISSON_TRY(slot->Write(false));
     return MakeDiskOf(*slot, source, grow);
   };
   if (auto made = make(); !made) {
@@ -378,7 +374,7 @@ Result<void> Workshop::Boot(Slot& slot, bool first_time) {
     record.ip = network.address;
     CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
     record.more = More(runtime_);
-    CAISSON_TRY(Write(slot, false));
+    CAISSON_TRY(slot.Write(false));
     CAISSON_TRY(record.groups.Make());
     if (slot.is_named()) CAISSON_TRY(Enforce(slot));
     CAISSON_TRY(Launch(slot, first_time, network.path));
@@ -399,7 +395,7 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
       CAISSON_TRY(Boot(slot, first_time));
     }
     slot.record.phase = Phase::kRunning;
-    return Write(slot, false);
+    return slot.Write(false);
   };
   auto started = start();
   if (!started) (void)Stop(slot);
@@ -460,19 +456,16 @@ Result<std::vector<std::unique_ptr<Slot>>> Workshop::Adopt() {
 // Null when it was nothing that stays.
 Result<std::unique_ptr<Slot>> Workshop::AdoptOne(const std::string& name) {
   auto slot = std::make_unique<Slot>();
-  slot->directory = state_.machines() + "/" + name;
-  auto record = ReadRecord(slot->directory, name);
-  if (!record) {
-    CAISSON_TRY(SetAside(name));
-    return nullptr;
+  switch (FindSlot(state_, name, *parts_.ids, store_, *slot)) {
+    case Found::kUnreadable:
+      CAISSON_TRY(SetAside(name));
+      return nullptr;
+    case Found::kUnfinished:
+      CAISSON_TRY(Remove(*slot));
+      return nullptr;
+    case Found::kKept:
+      break;
   }
-  slot->record = *std::move(record);
-  parts_.ids->Claim(slot->record.index);
-  if (slot->record.phase == Phase::kMaking || slot->record.phase == Phase::kRemoving) {
-    CAISSON_TRY(Remove(*slot));
-    return nullptr;
-  }
-  if (auto held = store_.Hold(slot->record.spec.image)) slot->image = *std::move(held);
   CAISSON_TRY(AdoptRunning(*slot));
   return slot;
 }

@@ -20,17 +20,14 @@
 #include "images/store.h"
 #include "machine/local.h"
 #include "machine/oci/runtime.h"
-#include "machine/record.h"
 #include "machine/root.h"
+#include "machine/slot.h"
 #include "machine/state.h"
 #include "os/fd.h"
 
 namespace caisson::machine::oci {
 
-struct Slot {
-  std::string directory;
-  Record record;
-  std::optional<images::HeldImage> image;
+struct Slot : SlotBase {
   os::UniqueFd agent;  // pidfd, while it runs: runc: of the agent; runsc: of gVisor's kernel
 
   bool is_named() const { return !record.spec.id.empty(); }
@@ -77,7 +74,6 @@ class Workshop {
   // What was being made or removed is removed. Call it first.
   Result<std::vector<std::unique_ptr<Slot>>> Adopt();
 
-  Result<void> Write(const Slot& slot, bool durable) const;
   Result<os::UniqueFd> Connect(const Slot& slot) const;
   Networks& networks() { return *parts_.networks; }
   const images::Store& store() const { return store_; }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/recorded_machine.h"
+
+#include <utility>
+
+namespace caisson::machine {
+
+State RecordedMachine::StateNow() {
+  switch (base().record.phase) {
+    case Phase::kRunning:
+      return Lives() ? State::kRunning : State::kStopped;
+    case Phase::kPausedInMemory:
+      return Lives() ? State::kPausedInMemory : State::kPausedOnDisk;
+    case Phase::kPausedOnDisk:
+      return State::kPausedOnDisk;
+    case Phase::kMaking:
+    case Phase::kRemoving:
+      break;
+  }
+  return State::kStopped;
+}
+
+Machine RecordedMachine::View() {
+  const Record& record = base().record;
+  return {.id = record.spec.id,
+          .state = StateNow(),
+          .ip = record.ip,
+          .image = record.spec.image,
+          .disk_bytes = record.spec.disk_bytes};
+}
+
+Result<void> RecordedMachine::SetPhase(Phase phase, bool durable) {
+  base().record.phase = phase;
+  return base().Write(durable);
+}
+
+Result<void> RecordedMachine::Remove() {
+  CAISSON_TRY(SetPhase(Phase::kRemoving, false));
+  return TakeAway();
+}
+
+Result<void> RecordedMachine::SetNetwork(const egress::Policy& policy) {
+  Record& record = base().record;
+  if (record.network != 0) CAISSON_TRY(networks().Apply(record.network, policy));
+  const egress::Policy before = std::exchange(record.spec.network, policy);
+  // Durable: rules that were taken back must not come back after the host has lost its power.
+  if (policy == before) return {};
+  auto written = base().Write(true);
+  if (written) return {};
+  record.spec.network = before;
+  if (record.network != 0) (void)networks().Apply(record.network, before);
+  return written;
+}
+
+Result<Stats> RecordedMachine::StatsWith(std::uint64_t disk_used_bytes) {
+  const Record& record = base().record;
+  NetworkTraffic traffic;
+  if (record.network != 0) {
+    CAISSON_ASSIGN(traffic, networks().ReadTraffic(record.network));
+  }
+  return Stats{.memory_bytes = record.groups.MemoryBytes(),
+               .memory_limit_bytes = record.spec.memory_bytes,
+               .cpu_nanoseconds = record.groups.CpuNanoseconds(),
+               .pids = record.groups.Pids(),
+               .disk_bytes = record.spec.disk_bytes,
+               .disk_used_bytes = disk_used_bytes,
+               .network_received_bytes = traffic.received_bytes,
+               .network_sent_bytes = traffic.sent_bytes};
+}
+
+}  // namespace caisson::machine
