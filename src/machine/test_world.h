@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "machine/driver.h"
@@ -23,6 +24,11 @@ class World {
   virtual void KillAgent(const std::string& id) = 0;
 };
 
-using MakeWorld = std::function<std::unique_ptr<World>()>;
+class MakeWorld : public std::function<std::unique_ptr<World>()> {
+ public:
+  using function::function;
+};
+// The names of parametrised tests stay the same between runs.
+inline void PrintTo(const MakeWorld&, std::ostream* out) { *out << "driver"; }
 
 }  // namespace caisson::machine

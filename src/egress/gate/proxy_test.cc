@@ -218,21 +218,21 @@ TEST_F(ProxyTest, resets_one_on_which_nothing_moves) {
 TEST_F(ProxyTest, resets_a_half_closed_one_on_which_nothing_moves) {
   ProxyOptions options;
   options.patience_half_closed = std::chrono::milliseconds(200);
-  std::atomic<bool> done = false;
+  // The destination's thread outlives this function: what it looks at is its own, too.
+  const auto done = std::make_shared<std::promise<void>>();
   Start(
-      [&done](int fd) {
-        while (!done && AwaitReadable(fd)) {
-          char byte = 0;
-          if (::recv(fd, &byte, 1, 0) > 0) continue;
-          while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      [ended = done->get_future().share()](int fd) {
+        char byte = 0;
+        while (AwaitReadable(fd) && ::recv(fd, &byte, 1, 0) > 0) {
         }
+        ended.wait();
       },
       options);
   const os::UniqueFd half = gate_->Connect({kGood, 443});
   SendAll(half.get(), HelloFor("good.test"));
   ::shutdown(half.get(), SHUT_WR);
   EXPECT_EQ(Received(half.get()), "|reset");
-  done = true;
+  done->set_value();
 }
 
 TEST_F(ProxyTest, checks_every_request_of_a_connection) {

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr const char* kNeighbour = "caisson-trial-neighbour";
 constexpr const char* kVictim = "caisson-trial-victim";
 constexpr const char* kMark = "done: ";
-constexpr std::size_t kMostOutput = 1u << 20;
+constexpr std::size_t kMostOutput = 2u << 20;  // of a flood, its begin and its end
 
 // What a block's script has and a program has not.
 std::string Shim(std::string_view source, const std::string& document) {
@@ -83,7 +83,8 @@ Ran RunPython(Driver& driver, const std::string& id, const std::string& program,
     }
     using Kind = agent::ExecEvent::Kind;
     if (event->kind == Kind::kStdout || event->kind == Kind::kStderr) {
-      if (ran.output.size() < kMostOutput) ran.output += event->data;
+      ran.output += event->data;
+      if (ran.output.size() > kMostOutput) ran.output.erase(kMostOutput / 4, kMostOutput / 2);
     } else if (event->kind == Kind::kFailedToStart) {
       ran.output += event->data;
       ran.exit_code = 127;
@@ -161,7 +162,7 @@ void Trial::Run(const Attack& attack, Verdict& verdict) {
   }
   if (SaysEscaped(ran.output)) verdict.broken.emplace_back("it says that it came out");
   if (verdict.oracle == "limit" && ran.succeeded() && ran.output.find(kMark) == std::string::npos) {
-    verdict.broken.emplace_back("it ended well, and no limit had stopped it");
+    verdict.broken.emplace_back("it ended well without its result: " + ran.output.substr(0, 200));
   }
 }
 
