@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -148,6 +149,7 @@ Result<void> Serve(const ServeOptions& options, control::Drivers drivers, Log& l
                    .tenant_requests = std::max<std::size_t>(1, options.handler_threads * 3 / 4)},
                   sandboxes, templates, log);
   http::Options http{.listeners = options.listeners,
+                     .io_threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U),
                      .error_answer = MakeErrorAnswer(),
                      .served = MakeServedHook(context)};
   http.limits.handler_threads = options.handler_threads;

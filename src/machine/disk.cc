@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/disk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
-#include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -15,9 +13,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
-#include <functional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -25,6 +23,7 @@
 
 #include "errors/machine.h"
 #include "machine/driver.h"
+#include "machine/loop_devices.h"
 #include "os/run_program.h"
 #include "os/syscall_error.h"
 
@@ -55,70 +54,6 @@ Result<std::uint64_t> SizeOf(const std::string& file) {
   struct stat info{};
   if (::stat(file.c_str(), &info) != 0) return os::SyscallError("stat " + file);
   return static_cast<std::uint64_t>(info.st_size);
-}
-
-// --- loop devices ---
-
-// Calls `visit` with every attached loop device and the file behind it, until it returns false.
-void ForEachLoop(const std::function<bool(const std::string& device, std::string file)>& visit) {
-  DIR* blocks = ::opendir("/sys/block");
-  if (blocks == nullptr) return;
-  while (const dirent* entry = ::readdir(blocks)) {
-    const std::string name = entry->d_name;
-    if (!name.starts_with("loop")) continue;
-    auto file = os::ReadSmallFile("/sys/block/" + name + "/loop/backing_file");
-    if (!file) continue;  // not attached
-    if (file->ends_with('\n')) file->pop_back();
-    if (!visit("/dev/" + name, *std::move(file))) break;
-  }
-  ::closedir(blocks);
-}
-
-// Empty when no loop device has the file.
-std::string FindLoop(const std::string& file) {
-  std::string found;
-  ForEachLoop([&](const std::string& device, const std::string& backing) {
-    if (backing != file) return true;
-    found = device;
-    return false;
-  });
-  return found;
-}
-
-struct Loop {
-  std::string device;
-  os::UniqueFd fd;  // the device goes when this is closed and nothing is mounted from it
-};
-
-Result<os::UniqueFd> OpenFreeLoop(int control, std::string& device) {
-  const int number = ::ioctl(control, LOOP_CTL_GET_FREE);
-  if (number < 0) return os::SyscallError("get a free loop device");
-  device = "/dev/loop" + std::to_string(number);
-  os::UniqueFd fd(::open(device.c_str(), O_RDWR | O_CLOEXEC));
-  for (int attempt = 0; !fd.valid() && errno == ENOENT && attempt < 100; ++attempt) {
-    std::this_thread::sleep_for(milliseconds(5));  // whoever makes device nodes is on his way
-    fd.Reset(::open(device.c_str(), O_RDWR | O_CLOEXEC));
-  }
-  if (!fd.valid()) return os::SyscallError("open " + device);
-  return fd;
-}
-
-Result<Loop> AttachLoop(const std::string& file) {
-  CAISSON_ASSIGN(const os::UniqueFd backing, os::OpenFile(file, O_RDWR));
-  CAISSON_ASSIGN(const os::UniqueFd control, os::OpenFile("/dev/loop-control", O_RDWR));
-  for (int attempt = 0;; ++attempt) {
-    Loop loop;
-    CAISSON_ASSIGN(loop.fd, OpenFreeLoop(control.get(), loop.device));
-    loop_config config{};
-    config.fd = static_cast<__u32>(backing.get());
-    config.block_size = kBlockBytes;
-    // Not direct: that makes whoever mounts a fresh copy wait until it has reached the disk.
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
-    if (::ioctl(loop.fd.get(), LOOP_CONFIGURE, &config) == 0) return loop;
-    // Somebody else got this one in the meantime.
-    if (errno != EBUSY || attempt == 200) return os::SyscallError("attach " + loop.device);
-    std::this_thread::sleep_for(std::chrono::microseconds(200 * (attempt % 8)));
-  }
 }
 
 // --- mounts ---
@@ -219,6 +154,7 @@ Result<void> CopyInto(const std::string& from, int to) {
 // the disk grows.
 constexpr const char* kBallast = "ballast";
 constexpr std::uint64_t kHeadroom = 4;
+constexpr std::uint64_t kEasyGrowth = 64;  // beyond it ext4 has to change its layout
 
 bool CanGrowMounted() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -268,13 +204,19 @@ Result<void> Format(const std::string& file, std::uint64_t disk_bytes) {
   if (::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) return DiskError("size " + file);
   const std::uint64_t journal = disk_bytes >= 512 * kMebibyte ? 16 : 4;
   const std::uint64_t inodes = disk_bytes / kBytesPerInode;
+  // Room for the descriptors of a file system that has grown is never empty, and is copied with
+  // each disk: no more of it than can be used.
+  const bool can_grow = CanGrowMounted();
+  const std::uint64_t largest = std::min(disk_bytes * kEasyGrowth, kMaxDiskBytes) / kBlockBytes;
+  // Holes are zeros already, and nothing may fill them later.
+  std::string extended = "assume_storage_prezeroed=1,nodiscard,lazy_itable_init=1";
+  if (can_grow && largest > bytes / kBlockBytes) extended += ",resize=" + std::to_string(largest);
   CAISSON_ASSIGN(
       const os::ProgramEnd end,
       os::RunProgram(
           {.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L", "machine", "-J",
-                         "size=" + std::to_string(journal), "-N", std::to_string(inodes), "-E",
-                         // Holes are zeros already, and nothing may fill them later.
-                         "assume_storage_prezeroed=1,nodiscard,lazy_itable_init=1", file}}));
+                         "size=" + std::to_string(journal), "-N", std::to_string(inodes), "-O",
+                         can_grow ? "resize_inode" : "^resize_inode", "-E", extended, file}}));
   if (end.succeeded()) return {};
   return Fail(errors::kMachineUnavailable,
               "mkfs.ext4 (Debian's e2fsprogs) " + os::ToText(end.status) + ": " + end.messages);
@@ -293,6 +235,28 @@ Result<void> Furnish(const std::string& file, std::uint64_t disk_bytes) {
   return {};
 }
 
+// Blocks of zeros that mkfs wrote become holes: nobody has to copy them.
+Result<void> DigHoles(const std::string& file) {
+  CAISSON_ASSIGN(const os::UniqueFd fd, os::OpenFile(file, O_RDWR));
+  std::array<char, kBlockBytes> block;
+  off_t at = 0;
+  while ((at = ::lseek(fd.get(), at, SEEK_DATA)) >= 0) {
+    at -= at % static_cast<off_t>(kBlockBytes);
+    const ssize_t got = ::pread(fd.get(), block.data(), block.size(), at);
+    if (got <= 0) return os::SyscallError("read " + file);
+    const bool is_empty =
+        std::all_of(block.data(), block.data() + got, [](char c) { return c == 0; });
+    // A file system without holes keeps its zeros.
+    if (is_empty &&
+        ::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, got) != 0) {
+      return errno == EOPNOTSUPP ? Result<void>() : DiskError("dig holes into " + file);
+    }
+    at += got;
+  }
+  if (errno != ENXIO) return os::SyscallError("read " + file);
+  return {};
+}
+
 Result<std::string> Template(const std::string& templates, std::uint64_t bytes) {
   std::string file = templates + "/ext4-" + std::to_string(bytes) + ".img";
   if (::access(file.c_str(), F_OK) == 0) return file;
@@ -302,6 +266,7 @@ Result<std::string> Template(const std::string& templates, std::uint64_t bytes) 
   Result<void> made = Format(draft, bytes);
   if (made) made = Furnish(draft, bytes);
   if (made) made = AwaitReleased(draft, milliseconds(10'000));
+  if (made) made = DigHoles(draft);
   if (made && ::rename(draft.c_str(), file.c_str()) != 0) made = DiskError("make " + file);
   if (made) return file;
   (void)::unlink(draft.c_str());
@@ -320,7 +285,7 @@ Result<void> GrowFileSystem(const std::string& file, int mount, std::uint64_t by
   CAISSON_ASSIGN(const os::UniqueFd root, OpenRoot(mount));
   if (::truncate(file.c_str(), static_cast<off_t>(bytes)) != 0) return DiskError("grow " + file);
   CAISSON_ASSIGN(const os::UniqueFd loop, os::OpenFile(FindLoop(file), O_RDWR));
-  if (::ioctl(loop.get(), LOOP_SET_CAPACITY) != 0) return os::SyscallError("grow a loop device");
+  CAISSON_TRY(RereadSize(loop.get()));
   __u64 blocks = bytes / kBlockBytes;
   if (::ioctl(root.get(), EXT4_IOC_RESIZE_FS, &blocks) != 0) return DiskError("grow a disk");
   return {};
@@ -416,20 +381,6 @@ std::uint64_t UsedOfDisk(const std::string& file, std::uint64_t disk_bytes) {
   const auto used = (system.f_blocks - system.f_bfree) * static_cast<std::uint64_t>(system.f_bsize);
   const std::uint64_t size = static_cast<std::uint64_t>(info.st_size);
   return used - std::min(used, size - std::min(size, disk_bytes));
-}
-
-void DetachStrays(const std::string& directory) {
-  std::vector<std::string> strays;
-  ForEachLoop([&](const std::string& device, const std::string& file) {
-    if (file.starts_with(directory + "/") && file.ends_with(" (deleted)")) {
-      strays.push_back(device);
-    }
-    return true;
-  });
-  for (const std::string& device : strays) {
-    // One that is still mounted goes when its last mount does.
-    if (const auto fd = os::OpenFile(device, O_RDWR)) (void)::ioctl(fd->get(), LOOP_CLR_FD, 0);
-  }
 }
 
 }  // namespace caisson::machine

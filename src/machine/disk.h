@@ -61,8 +61,4 @@ Result<void> SyncDisk(const std::string& file);
 // when it cannot be known.
 std::uint64_t UsedOfDisk(const std::string& file, std::uint64_t disk_bytes);
 
-// Detaches the loop devices of files below `directory` whose file is gone, which only somebody who
-// was killed in between leaves.
-void DetachStrays(const std::string& directory);
-
 }  // namespace caisson::machine

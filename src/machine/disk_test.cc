@@ -15,6 +15,7 @@
 #include <string>
 
 #include "errors/machine.h"
+#include "machine/loop_devices.h"
 #include "os/run_program.h"
 
 namespace caisson::machine {
@@ -61,7 +62,7 @@ TEST_F(Disks, AreSparseAndAsLargeAsTheirQuota) {
   ASSERT_TRUE(MakeDisk(directory_, kBytes, Path("/a")));
   struct stat info{};
   ASSERT_EQ(::stat(Path("/a").c_str(), &info), 0);
-  EXPECT_LT(info.st_blocks * 512, 4 << 20);
+  EXPECT_LT(info.st_blocks * 512, 1 << 20);
   const auto mount = MountDisk(Path("/a"));
   ASSERT_TRUE(mount) << mount.error().message;
   EXPECT_LE(FreeBytes(mount->get()), kBytes);
@@ -131,6 +132,23 @@ TEST_F(Disks, ALoopDeviceGoesWithTheLastMount) {
     EXPECT_EQ(released.error().code, errors::kMachineUnavailable);
   }
   EXPECT_TRUE(AwaitReleased(Path("/a"), 10s));
+}
+
+TEST_F(Disks, AreFoundUnderEachOfTheirNames) {
+  ASSERT_TRUE(MakeDisk(directory_, kBytes, Path("/a")));
+  ASSERT_TRUE(MakeDisk(directory_, kBytes, Path("/c")));
+  EXPECT_EQ(FindLoop(Path("/a")), "");
+  auto mount = MountDisk(Path("/a"));
+  ASSERT_TRUE(mount);
+  const std::string device = FindLoop(Path("/a"));
+  EXPECT_TRUE(device.starts_with("/dev/loop")) << device;
+  ASSERT_EQ(::rename(Path("/a").c_str(), Path("/b").c_str()), 0);
+  EXPECT_EQ(FindLoop(Path("/b")), device);
+  ASSERT_EQ(::rename(Path("/c").c_str(), Path("/a").c_str()), 0);
+  EXPECT_EQ(FindLoop(Path("/a")), "") << "another file of that name";
+  *mount = os::UniqueFd();
+  EXPECT_TRUE(AwaitReleased(Path("/b"), 10s));
+  EXPECT_EQ(FindLoop(Path("/b")), "");
 }
 
 }  // namespace

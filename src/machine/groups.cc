@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -100,7 +103,46 @@ bool KillListed(const std::string& directory) {
 
 }  // namespace
 
+namespace {
+
+// Where groups are made. Looked for once: that reads all mounts, of which each machine has some.
+struct Parents {
+  std::array<os::ControllerPlace, 3> controllers;
+  std::string unified, freezer;  // the second where the first is not
+};
+
+Result<Parents> FindParents() {
+  Parents parents{.controllers = os::FindControllers(), .unified = {}, .freezer = {}};
+  for (const os::ControllerPlace& place : parents.controllers) {
+    if (place.version != 0) continue;
+    return Fail(errors::kMachineUnavailable, std::string("machines need the cgroup controller ") +
+                                                 os::ControllerName(place.controller) + ": " +
+                                                 place.reason);
+  }
+  parents.unified = os::FindUnifiedParent();
+  if (parents.unified.empty()) parents.freezer = os::FindFreezerParent();
+  if (parents.unified.empty() && parents.freezer.empty()) {
+    return Fail(errors::kMachineUnavailable,
+                "machines need cgroup version 2 or the freezer of version 1, and neither is "
+                "mounted and writable");
+  }
+  return parents;
+}
+
+Result<Parents> KnownParents() {
+  static std::mutex mutex;
+  static std::optional<Parents> known;
+  const std::lock_guard lock(mutex);
+  if (!known) {
+    CAISSON_ASSIGN(known, FindParents());
+  }
+  return *known;
+}
+
+}  // namespace
+
 Result<Groups> Groups::Plan(const std::string& name) {
+  CAISSON_ASSIGN(const Parents parents, KnownParents());
   Groups groups;
   const auto add = [&groups](int version, const std::string& directory) -> Hierarchy& {
     for (Hierarchy& hierarchy : groups.hierarchies_) {
@@ -108,25 +150,16 @@ Result<Groups> Groups::Plan(const std::string& name) {
     }
     return groups.hierarchies_.emplace_back(Hierarchy{.version = version, .directory = directory});
   };
-  for (const os::ControllerPlace& place : os::FindControllers()) {
-    const std::string controller = os::ControllerName(place.controller);
-    if (place.version == 0) {
-      return Fail(errors::kMachineUnavailable,
-                  "machines need the cgroup controller " + controller + ": " + place.reason);
-    }
+  for (const os::ControllerPlace& place : parents.controllers) {
     Hierarchy& hierarchy = add(place.version, place.parent + "/" + name);
     hierarchy.memory |= place.controller == os::Controller::kMemory;
     hierarchy.cpu |= place.controller == os::Controller::kCpu;
     hierarchy.pids |= place.controller == os::Controller::kPids;
   }
-  if (const std::string parent = os::FindUnifiedParent(); !parent.empty()) {
-    add(2, parent + "/" + name);
-  } else if (const std::string freezer = os::FindFreezerParent(); !freezer.empty()) {
-    add(1, freezer + "/" + name).freezer = true;
+  if (!parents.unified.empty()) {
+    add(2, parents.unified + "/" + name);
   } else {
-    return Fail(errors::kMachineUnavailable,
-                "machines need cgroup version 2 or the freezer of version 1, and neither is "
-                "mounted and writable");
+    add(1, parents.freezer + "/" + name).freezer = true;
   }
   return groups;
 }

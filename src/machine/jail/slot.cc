@@ -16,6 +16,7 @@
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
 #include "machine/identity.h"
+#include "machine/loop_devices.h"
 #include "machine/syscalls.h"
 #include "os/landlock.h"
 #include "os/syscall_error.h"

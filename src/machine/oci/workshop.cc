@@ -23,6 +23,7 @@
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
 #include "machine/identity.h"
+#include "machine/loop_devices.h"
 #include "machine/oci/launch.h"
 #include "machine/oci/left_groups.h"
 #include "machine/oci/machine_config.h"
