@@ -134,7 +134,7 @@ Finding ExplainName(const Policy& policy, const std::string& name,
     return finding;
   }
   const NameRules names(policy.names());
-  const auto rules = names.Find(name);
+  const auto rules = names.FindAll(name);
   if (!rules.empty()) return ExplainAllowedName(policy, rules, port);
   finding.because =
       "no rule has this name; \"*.example.com\" has what lies below example.com, and "

@@ -31,14 +31,18 @@ class NameRules {
   const std::vector<NameRule>& rules() const& { return rules_; }
   const std::vector<NameRule>& rules() const&& = delete;
 
-  // Every rule that `name` falls under, in their order; it need not be canonical. Empty: the name
-  // is not allowed and must not be asked for.
-  // They point into this object.
-  std::vector<const NameRule*> Find(std::string_view name) const&;
-  std::vector<const NameRule*> Find(std::string_view name) const&& = delete;
-  // The first of them that opens `port`; null: none does.
+  // The first rule, in their order, that `name` falls under; it need not be canonical. Null: the
+  // name is not allowed and must not be asked for. They point into this object. A look-up makes no
+  // lists: guests say names as often as they like.
+  const NameRule* First(std::string_view name) const&;
+  const NameRule* First(std::string_view name) const&& = delete;
+  // The first that opens `port`, too; null: none does.
   const NameRule* Find(std::string_view name, std::uint16_t port) const&;
   const NameRule* Find(std::string_view name, std::uint16_t port) const&& = delete;
+
+  // All that `name` falls under, in their order.
+  std::vector<const NameRule*> FindAll(std::string_view name) const&;
+  std::vector<const NameRule*> FindAll(std::string_view name) const&& = delete;
 
   // The ports that rules open for the addresses of a name: checked ones (80, 443) by the proxy, the
   // others directly. Sorted, each once.
@@ -50,6 +54,8 @@ class NameRules {
   Ports PortsOf(std::string_view name) const;
 
  private:
+  template <typename Visit>
+  void ForEach(std::string_view name, const Visit& visit) const;
   std::vector<NameRule> rules_;
   // To indexes in rules_.
   std::map<std::string, std::vector<std::size_t>, std::less<>> exact_;

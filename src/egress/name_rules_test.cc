@@ -11,7 +11,9 @@ NameRules Compiled(const std::vector<std::string>& rules) {
 }
 std::string Found(const NameRules& rules, std::string_view name) {
   std::string text;
-  for (const NameRule* rule : rules.Find(name)) text += (text.empty() ? "" : " ") + rule->text;
+  const auto found = rules.FindAll(name);
+  for (const NameRule* rule : found) text += (text.empty() ? "" : " ") + rule->text;
+  EXPECT_EQ(rules.First(name), found.empty() ? nullptr : found.front()) << name;
   return text;
 }
 using Ports = NameRules::Ports;
@@ -45,6 +47,15 @@ TEST(NameRules, a_name_with_a_nul_or_other_bytes_falls_under_nothing) {
   while (longest.size() + 2 <= 253) longest = "a." + longest;
   EXPECT_EQ(Found(rules, longest), "*.example.com");
   EXPECT_EQ(Found(rules, "aaaa." + longest), "");
+}
+
+TEST(NameRules, rules_are_found_in_their_order) {
+  const NameRules rules = Compiled({"*.test:80", "*.b.test:443", "a.b.test", "*.test:443"});
+  EXPECT_EQ(Found(rules, "a.b.test"), "*.test:80 *.b.test:443 a.b.test *.test:443");
+  EXPECT_EQ(Found(rules, "b.test"), "*.test:80 *.test:443");
+  EXPECT_EQ(rules.Find("a.b.test", 443)->text, "*.b.test:443");
+  EXPECT_EQ(rules.Find("A.B.test.", 80)->text, "*.test:80");
+  EXPECT_EQ(rules.Find("b.test", 443)->text, "*.test:443");
 }
 
 TEST(NameRules, ports_are_those_of_all_rules_of_a_name) {

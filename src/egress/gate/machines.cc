@@ -23,10 +23,7 @@ bool Budget::Take(Clock::time_point now) {
   return true;
 }
 
-const NameRule* Machine::FindRule(std::string_view name) const {
-  const auto found = rules.Find(name);
-  return found.empty() ? nullptr : found.front();
-}
+const NameRule* Machine::FindRule(std::string_view name) const { return rules.First(name); }
 
 const Pin* Machine::FindAnswer(const std::string& name, Clock::time_point now) const {
   const auto found = names_.find(name);
@@ -68,7 +65,7 @@ void Machine::Replace(std::uint64_t new_generation, NameRules new_rules) {
   generation = new_generation;
   rules = std::move(new_rules);
   counters_.clear();  // of rules that are not there any more
-  std::erase_if(names_, [this](const auto& each) { return rules.Find(each.first).empty(); });
+  std::erase_if(names_, [this](const auto& each) { return rules.First(each.first) == nullptr; });
 }
 
 GateCounters::Entry& Machine::Counted(const NameRule& rule) {
