@@ -395,10 +395,10 @@ void Process::Handle() {
       inbox_.pop_front();
     }
     if (const auto* pin = std::get_if<GatePin>(&event.message)) {
-      const bool done = events_.Pin(*pin);
+      auto opened = events_.Pin(*pin);
       const std::lock_guard lock(mutex_);
       if (event.gate != gate_) continue;  // the one that asked is gone
-      outbox_.emplace_back(GatePinned{.id = pin->id, .done = done});
+      outbox_.emplace_back(GatePinned{.id = pin->id, .addresses = std::move(opened)});
       Wake();
     } else if (const auto* denial = std::get_if<GateDenial>(&event.message)) {
       events_.Denied(*denial);

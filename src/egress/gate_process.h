@@ -33,8 +33,9 @@ inline constexpr std::uint16_t kGateProxyPort = 10080;
 class GateEvents {
  public:
   virtual ~GateEvents() = default;
-  // True once the packet filter has it, false when it may not be or cannot be.
-  virtual bool Pin(const GatePin& pin) = 0;
+  // Those of its addresses that the packet filter has now: not those that may not be open, and
+  // none when it cannot be.
+  virtual std::vector<std::uint32_t> Pin(const GatePin& pin) = 0;
   virtual void Denied(const GateDenial& denial) = 0;
   virtual void Counted(const GateCounters& counters) = 0;
 };

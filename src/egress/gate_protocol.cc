@@ -114,6 +114,16 @@ class Reader {
   bool good_ = true;
 };
 
+void PutAddresses(Writer& writer, const std::vector<std::uint32_t>& addresses) {
+  writer.PutCount(addresses);
+  for (const std::uint32_t address : addresses) writer.Put(address);
+}
+std::vector<std::uint32_t> TakeAddresses(Reader& reader, std::size_t least) {
+  std::vector<std::uint32_t> addresses(reader.TakeCount(least, kMaxPinned, 4));
+  for (std::uint32_t& address : addresses) address = reader.Take<std::uint32_t>();
+  return addresses;
+}
+
 template <typename Message>
 struct Codec;
 
@@ -221,8 +231,7 @@ struct Codec<GatePin> {
     writer.Put(message.generation);
     writer.Put(message.name);
     writer.Put(message.seconds);
-    writer.PutCount(message.addresses);
-    for (const std::uint32_t address : message.addresses) writer.Put(address);
+    PutAddresses(writer, message.addresses);
   }
   static void Take(Reader& reader, GatePin& message) {
     message.id = reader.Take<std::uint64_t>();
@@ -231,8 +240,7 @@ struct Codec<GatePin> {
     message.name = reader.TakeName();
     message.seconds = reader.Take<std::uint32_t>();
     reader.Require(message.seconds >= kMinPinSeconds && message.seconds <= kMaxPinSeconds);
-    message.addresses.resize(reader.TakeCount(1, kMaxPinned, 4));
-    for (std::uint32_t& address : message.addresses) address = reader.Take<std::uint32_t>();
+    message.addresses = TakeAddresses(reader, 1);
   }
 };
 
@@ -240,11 +248,11 @@ template <>
 struct Codec<GatePinned> {
   static void Put(const GatePinned& message, Writer& writer) {
     writer.Put(message.id);
-    writer.Put(message.done);
+    PutAddresses(writer, message.addresses);
   }
   static void Take(Reader& reader, GatePinned& message) {
     message.id = reader.Take<std::uint64_t>();
-    message.done = reader.TakeFlag();
+    message.addresses = TakeAddresses(reader, 0);
   }
 };
 

@@ -100,14 +100,16 @@ struct GatePin {
 };
 struct GatePinned {
   std::uint64_t id = 0;
-  bool done = false;  // else the guest is told that there is no such name
+  // Those that are open now, at most kMaxPinned, and what the guest is told; none: that there is no
+  // such name.
+  std::vector<std::uint32_t> addresses;
   bool operator==(const GatePinned&) const = default;
 };
 
 enum class GateDenialKind : std::uint8_t {
   kName,            // a question for a name that no rule allows
   kQuestion,        // a question that is not answered: its type, its class, its form
-  kRebinding,       // an allowed name all of whose addresses are closed ones
+  kRebinding,       // an allowed name that leads to a closed address, which is left out
   kResolver,        // an allowed name for which no resolver gave an answer
   kForeignName,     // a connection whose SNI or Host no rule allows at this port
   kForeignAddress,  // the name is allowed, but the connection goes to no address of it

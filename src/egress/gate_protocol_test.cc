@@ -24,7 +24,8 @@ std::vector<GateMessage> Examples() {
               .name = "example.com",
               .seconds = 300,
               .addresses = {0xcb00710a, 0xcb007114}},
-      GatePinned{.id = 1ull << 63, .done = true},
+      GatePinned{.id = 1ull << 63, .addresses = {0xcb00710a}},
+      GatePinned{.id = 1, .addresses = {}},
       GateDenial{.machine = 0x0ae70010,
                  .generation = 7,
                  .kind = GateDenialKind::kUnreachable,
@@ -95,6 +96,8 @@ TEST(GateProtocol, takes_no_field_that_is_not_allowed) {
   EXPECT_FALSE(pinned([](GatePin& p) { p.addresses.clear(); }));
   EXPECT_FALSE(pinned([](GatePin& p) { p.addresses.resize(33); }));
   EXPECT_FALSE(pinned([](GatePin& p) { p.name = "*.example.com"; }));
+  EXPECT_FALSE(DecodeGateMessage(
+      BodyOf(GatePinned{.id = 1, .addresses = std::vector<std::uint32_t>(33, 0xcb00710a)})));
   EXPECT_FALSE(DecodeGateMessage(BodyOf(GateDenial{.name = "a\nb"})));
   EXPECT_FALSE(DecodeGateMessage(BodyOf(GateConfigure{.resolvers = {4, {1, 53}}})));
 }

@@ -180,8 +180,9 @@ class Gateway {
   void WatchGate(const std::stop_token& stop);
   void TellGate(std::uint32_t index);
   void TellGateLocked(std::uint32_t index);
-  bool Pin(const GatePin& pin);
+  std::vector<std::uint32_t> Pin(const GatePin& pin);
   void NoteDenial(const GateDenial& denial);
+  void NoteDenialLocked(const GateDenial& denial);
   void NoteUse(const GateCounters& counters);
   Result<void> ShareLocked(std::uint32_t index, const std::set<std::string>& networks);
   Result<void> KnowShared();

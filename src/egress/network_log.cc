@@ -55,7 +55,7 @@ std::string_view WhyDenied(GateDenialKind kind) {
     case GateDenialKind::kQuestion:
       return "questions of this type or form are not answered";
     case GateDenialKind::kRebinding:
-      return "the name is allowed, but its addresses are closed to all machines";
+      return "the name is allowed, but leads to an address that is closed to all machines";
     case GateDenialKind::kResolver:
       return "the name is allowed, but the host's resolvers gave no answer";
     case GateDenialKind::kForeignName:
@@ -131,6 +131,10 @@ void Gateway::NoteRefusal(const RefusedPacket& packet) {
 
 void Gateway::NoteDenial(const GateDenial& told) {
   const std::lock_guard lock(mutex_);
+  NoteDenialLocked(told);
+}
+
+void Gateway::NoteDenialLocked(const GateDenial& told) {
   const Member* member = MemberOf(told.machine);
   if (member == nullptr) return;
   const auto& rules = member->policy->rules();  // the gate says NameRule::index
@@ -140,6 +144,8 @@ void Gateway::NoteDenial(const GateDenial& told) {
                 .port = told.port,
                 .name = told.name,
                 .why = std::string(WhyDenied(told.kind))};
+  if (told.kind == GateDenialKind::kRebinding && IsOfHost(told.address))
+    denial.why = "the name is allowed, but leads to an address of the host, which is closed";
   if (told.rule && *told.rule < rules.size() && member->generation == told.generation)
     denial.rule = rules[*told.rule];
   log_.Add(told.machine - options_.pool.first, std::move(denial), told.suppressed);

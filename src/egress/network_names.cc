@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kWatch{1};
 class Gateway::Events final : public GateEvents {
  public:
   explicit Events(Gateway& gateway) : gateway_(gateway) {}
-  bool Pin(const GatePin& pin) override { return gateway_.Pin(pin); }
+  std::vector<std::uint32_t> Pin(const GatePin& pin) override { return gateway_.Pin(pin); }
   void Denied(const GateDenial& denial) override { gateway_.NoteDenial(denial); }
   void Counted(const GateCounters& counters) override { gateway_.NoteUse(counters); }
 
@@ -186,28 +186,40 @@ bool Gateway::IsOfHost(std::uint32_t address) const {
   return std::ranges::find(host_addresses_, address) != host_addresses_.end();
 }
 
-// The gate may be in a guest's hands: nothing that it says is taken for true.
-bool Gateway::Pin(const GatePin& pin) {
+// The gate may be in a guest's hands: nothing that it says is taken for true. It does not know the
+// host's addresses; a name that leads to one, among others, is opened without that.
+std::vector<std::uint32_t> Gateway::Pin(const GatePin& pin) {
   const std::lock_guard lock(mutex_);
   Member* member = MemberOf(pin.machine);
   const std::uint32_t index = pin.machine - options_.pool.first;
   if (member == nullptr || !member->pins || member->generation != pin.generation ||
       cut_.contains(index)) {
-    return false;
+    return {};
   }
-  for (const std::uint32_t address : pin.addresses) {
-    if (IsOfHost(address)) return false;
+  std::vector<std::uint32_t> addresses = pin.addresses;
+  const auto is_of_host = [this](std::uint32_t each) { return IsOfHost(each); };
+  const NameRule* rule = member->pins->rules().First(pin.name);
+  if (const auto own = std::ranges::find_if(addresses, is_of_host);
+      rule != nullptr && own != addresses.end()) {
+    NoteDenialLocked({.machine = pin.machine,
+                      .generation = pin.generation,
+                      .kind = GateDenialKind::kRebinding,
+                      .name = pin.name,
+                      .address = *own,
+                      .rule = static_cast<std::uint16_t>(rule->index)});
   }
+  std::erase_if(addresses, is_of_host);
+  if (addresses.empty()) return {};
   const Clock::time_point now = Clock::now();
   const auto change =
-      member->pins->Add(pin.name, pin.addresses, std::chrono::seconds(pin.seconds), now);
-  if (!change) return false;
-  if (filter_->Commit(PinBatch(index, change->pinned, change->dropped))) return true;
+      member->pins->Add(pin.name, addresses, std::chrono::seconds(pin.seconds), now);
+  if (!change) return {};
+  if (filter_->Commit(PinBatch(index, change->pinned, change->dropped))) return addresses;
   // What this process takes for pinned and what the filter holds must not part. Should this fail
   // too, the filter closes by itself when the answers end, and with the next policy.
   member->pins->Withdraw(pin.name, now);
   (void)filter_->Commit(RepinBatch(index, member->pins->Standing(now)));
-  return false;
+  return {};
 }
 
 }  // namespace caisson::egress

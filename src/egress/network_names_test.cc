@@ -105,15 +105,21 @@ class NamesTest : public ::testing::Test {
     EXPECT_TRUE(made) << made.error().message << made.error().details;
     return Guest(made.value());
   }
-  bool Pin(const Guest& guest, const std::string& name, const std::string& address,
-           std::uint32_t seconds = 60) {
+  // Which of them were opened.
+  std::vector<std::uint32_t> PinAll(const Guest& guest, const std::string& name,
+                                    const std::vector<std::uint32_t>& addresses,
+                                    std::uint32_t seconds = 60) {
     const std::uint32_t machine = Number(guest.address());
     return told_.events->Pin({.id = 1,
                               .machine = machine,
                               .generation = told_.machines[machine].generation,
                               .name = name,
                               .seconds = seconds,
-                              .addresses = {Number(address)}});
+                              .addresses = addresses});
+  }
+  bool Pin(const Guest& guest, const std::string& name, const std::string& address,
+           std::uint32_t seconds = 60) {
+    return !PinAll(guest, name, {Number(address)}, seconds).empty();
   }
   // Where a TCP connection went that is open: "gate", "server", or how it failed.
   std::string Went(const Guest& guest, const std::string& address, std::uint16_t port) {
@@ -265,12 +271,28 @@ TEST_F(NamesTest, pins_of_what_is_not_allowed_are_refused) {
   for (const std::uint32_t machine : {Number("8.8.8.8"), Number("10.231.0.1"), pin.machine + 100}) {
     GatePin foreign = pin;
     foreign.machine = machine;
-    EXPECT_FALSE(told_.events->Pin(foreign));
+    EXPECT_TRUE(told_.events->Pin(foreign).empty());
   }
   ASSERT_TRUE(gateway_->Apply(guest.index(), Rules({"good.test"})));
-  EXPECT_FALSE(told_.events->Pin(pin)) << "of earlier rules";
+  EXPECT_TRUE(told_.events->Pin(pin).empty()) << "of earlier rules";
   EXPECT_EQ(Went(guest, kGood, 80), "refused");
   EXPECT_TRUE(Pin(guest, "good.test", kGood));
+}
+
+TEST_F(NamesTest, a_name_that_leads_to_the_host_among_others_is_opened_without_that) {
+  const Guest guest = Make({"203.0.113.77", "good.test"});
+  const std::uint32_t host = Number("198.51.100.1");
+  EXPECT_EQ(PinAll(guest, "good.test", {host, Number(kGood), Number(kOther)}),
+            (std::vector{Number(kGood), Number(kOther)}));
+  EXPECT_EQ(Went(guest, kGood, 443), "gate");
+  EXPECT_EQ(guest.Tcp("198.51.100.1", 443), "refused");
+  const NetworkLog log = gateway_->ReadLog(guest.index(), 0).value();
+  ASSERT_FALSE(log.denials.empty());
+  EXPECT_EQ(log.denials[0].kind, "rebinding");
+  EXPECT_EQ(log.denials[0].name, "good.test");
+  EXPECT_EQ(log.denials[0].address, "198.51.100.1");
+  EXPECT_EQ(log.denials[0].rule, "good.test");
+  EXPECT_NE(log.denials[0].why.find("the host"), std::string::npos) << log.denials[0].why;
 }
 
 TEST_F(NamesTest, a_pin_that_the_filter_does_not_take_leaves_no_trace) {

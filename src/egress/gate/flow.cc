@@ -14,7 +14,6 @@ namespace caisson::egress::gate {
 namespace {
 
 constexpr std::size_t kPipe = 256u << 10;  // asked for; the kernel may give less
-constexpr std::size_t kAtOnce = 1u << 20;  // bytes of one way before others have their turn
 
 bool IsBlocked(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -41,12 +40,13 @@ void ResetOnClose(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 }
 
-Relay::Relay(Pipes& pipes, int guest, int world, std::string early, Inspect inspect)
-    : pipes_(pipes), inspect_(std::move(inspect)) {
+Relay::Relay(Pipes& pipes, int guest, int world, std::string early, Looks looks) : pipes_(pipes) {
   out_.from = in_.to = guest;
   out_.to = in_.from = world;
+  out_.inspect = std::move(looks.out);
+  in_.inspect = std::move(looks.in);
   out_.buffer = std::move(early);
-  if (!inspect_) out_.allowed = out_.buffer.size();
+  if (!out_.inspect) out_.allowed = out_.buffer.size();
 }
 
 Relay::~Relay() {
@@ -67,16 +67,17 @@ Relay::Step Relay::WriteBuffer(Way& way) {
     way.buffer.erase(0, static_cast<std::size_t>(sent));
     way.allowed -= static_cast<std::size_t>(sent);
   }
+  if (way.buffer.empty() && way.ahead > 0) way.buffer.shrink_to_fit();  // not needed for long
   return Step::kProgress;
 }
 
-// The way that is looked at.
+// A way that is looked at.
 Relay::Step Relay::Copy(Way& way) {
   if (way.allowed > 0) return way.writable ? WriteBuffer(way) : Step::kBlocked;
   if (way.ahead > 0 || way.in_pipe > 0) return Splice(way, way.ahead);
   if (way.pipe) pipes_.Give(*std::exchange(way.pipe, std::nullopt));
   if (!way.buffer.empty()) {
-    const Verdict verdict = inspect_(way.buffer);
+    const Verdict verdict = way.inspect(way.buffer);
     if (verdict.refused) return Step::kRefused;
     way.allowed = verdict.size;
     way.ahead = verdict.ahead;
@@ -84,21 +85,27 @@ Relay::Step Relay::Copy(Way& way) {
     if (way.ended) return Step::kBroken;  // half a request
   }
   if (!way.readable || way.ended || way.buffer.size() >= kBuffer) return Step::kBlocked;
+  return Fill(way);
+}
+
+Relay::Step Relay::Fill(Way& way) {
   const std::size_t before = way.buffer.size();
-  way.buffer.resize(kBuffer);
   ssize_t got = 0;
-  do {
-    got = ::recv(way.from, way.buffer.data() + before, kBuffer - before, 0);
-  } while (got < 0 && errno == EINTR);
-  way.buffer.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
-  if (way.buffer.empty()) way.buffer.shrink_to_fit();
-  if (got < 0 && !IsBlocked(errno)) return Step::kBroken;
-  if (got < 0) {
-    way.readable = false;
-    return Step::kBlocked;
-  }
+  int error = 0;
+  way.buffer.resize_and_overwrite(kBuffer, [&](char* bytes, std::size_t size) {
+    do {
+      got = ::recv(way.from, bytes + before, size - before, 0);
+    } while (got < 0 && errno == EINTR);
+    error = errno;
+    return before + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  });
+  if (got < 0 && !IsBlocked(error)) return Step::kBroken;
+  if (got > 0) return Step::kProgress;
+  // It may stay as it is for long.
+  way.buffer.shrink_to_fit();
+  way.readable = false;
   way.ended = got == 0;
-  return Step::kProgress;
+  return way.ended ? Step::kProgress : Step::kBlocked;
 }
 
 // Takes `most` bytes at most.
@@ -141,27 +148,24 @@ bool Relay::CloseIfEmpty(Way& way) {
   return ::shutdown(way.to, SHUT_WR) == 0;
 }
 
-Relay::State Relay::Continue(bool guest_ready, bool world_ready) {
+Relay::State Relay::Continue(bool guest_ready, bool world_ready,
+                             std::chrono::steady_clock::time_point until) {
   out_.readable |= guest_ready;
   in_.writable |= guest_ready;
   in_.readable |= world_ready;
   out_.writable |= world_ready;
-  bool again = false;
-  for (Way* way : {&out_, &in_}) {
-    Step step = Step::kProgress;
-    // A step moves a pipe or a buffer at most, in or out.
-    for (std::size_t steps = 0; step == Step::kProgress; ++steps) {
-      if (steps == 2 * kAtOnce / kBuffer) {
-        again = true;
-        break;
-      }
-      step = way == &out_ && inspect_ ? Copy(*way) : Splice(*way, kPipe);
+  for (bool moves = true; moves;) {
+    moves = false;
+    // What has come in may be what the way out waits for.
+    for (Way* way : {&in_, &out_}) {
+      const Step step = way->inspect ? Copy(*way) : Splice(*way, kPipe);
+      if (step == Step::kRefused) return State::kRefused;
+      if (step == Step::kBroken || !CloseIfEmpty(*way)) return State::kBroken;
+      moves |= step == Step::kProgress;
     }
-    if (step == Step::kRefused) return State::kRefused;
-    if (step == Step::kBroken || !CloseIfEmpty(*way)) return State::kBroken;
+    if (moves && std::chrono::steady_clock::now() >= until) return State::kAgain;
   }
-  if (out_.closed && in_.closed) return State::kDone;
-  return again ? State::kAgain : State::kOpen;
+  return out_.closed && in_.closed ? State::kDone : State::kOpen;
 }
 
 }  // namespace caisson::egress::gate

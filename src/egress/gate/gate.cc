@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "egress/gate/gate.h"
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -18,16 +19,18 @@ std::unexpected<Status> Violation(const char* what) {
 
 }  // namespace
 
-Gate::Gate(Loop loop, os::UniqueFd channel, ProxyOptions options)
+Gate::Gate(Loop loop, os::UniqueFd channel, ProxyOptions options, ResolverOptions names)
     : loop_(std::move(loop)),
       channel_(std::move(channel)),
       machines_([this](const GateMessage& message) { Tell(message); }),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      names_(names) {}
 
 Gate::~Gate() { loop_.Forget(channel_.fd()); }
 
 Result<void> Gate::Run(const GateReady& ready) {
-  CAISSON_TRY(loop_.Watch(channel_.fd(), [this](std::uint32_t) { Channel(); }));
+  CAISSON_TRY(
+      loop_.Watch(channel_.fd(), {.rank = Rank::kControl}, [this](std::uint32_t) { Channel(); }));
   channel_.Queue(ready);
   Send();
   CountOften();
@@ -41,15 +44,20 @@ void Gate::End(Status status) {
 }
 
 void Gate::Channel() {
-  const auto open = channel_.Receive();
-  if (!open) return End(open.error());
-  for (;;) {
-    auto message = channel_.Next();
-    if (!message) return End(message.error());
-    if (!*message) break;
-    if (auto taken = Take(**std::move(message)); !taken) return End(taken.error());
+  // Receive stops when a message is there for sure, which need not be all that has come.
+  for (bool more = true; more;) {
+    const auto open = channel_.Receive();
+    if (!open) return End(open.error());
+    more = false;
+    for (;;) {
+      auto message = channel_.Next();
+      if (!message) return End(message.error());
+      if (!*message) break;
+      if (auto taken = Take(**std::move(message)); !taken) return End(taken.error());
+      more = true;
+    }
+    if (!*open) return loop_.Stop();
   }
-  if (!*open) return loop_.Stop();
   Send();
 }
 
@@ -65,7 +73,7 @@ Result<void> Gate::Take(GateMessage message) {
     return {};
   }
   if (const auto* answer = std::get_if<GatePinned>(&message)) {
-    Pinned(answer->id, answer->done ? Resolver::PinEnd::kDone : Resolver::PinEnd::kRefused);
+    Pinned(answer->id, answer->addresses);
     return {};
   }
   return Violation("a message that only the gate sends");
@@ -82,7 +90,8 @@ Result<void> Gate::Configure(const GateConfigure& wish) {
       [this](Machine& machine, const std::string& name, std::uint32_t seconds,
              const std::vector<std::uint32_t>& addresses, Resolver::Pinned pinned) {
         RequestPin(machine, name, seconds, addresses, std::move(pinned));
-      });
+      },
+      names_);
   proxy_ = std::make_unique<Proxy>(loop_, machines_, options_);
   CAISSON_TRY(resolver_->Serve(std::move(sockets[0]), std::move(sockets[1])));
   return proxy_->Serve(std::move(sockets[2]));
@@ -100,7 +109,7 @@ void Gate::SetMachine(const GateMachine& wish) {
 
 void Gate::Forget(const GateForget& wish) {
   proxy_->DropFlows(wish.address);
-  resolver_->DropConnections(wish.address);
+  resolver_->Forget(wish.address);
   machines_.Forget(wish.address);
   Tell(GateApplied{.address = wish.address, .generation = 0});
 }
@@ -109,7 +118,7 @@ void Gate::RequestPin(Machine& machine, const std::string& name, std::uint32_t s
                       const std::vector<std::uint32_t>& addresses, Resolver::Pinned pinned) {
   const std::uint64_t id = ++last_pin_;
   const Loop::TimerId timer =
-      loop_.After(kPatienceForPin, [this, id] { Pinned(id, Resolver::PinEnd::kNoAnswer); });
+      loop_.After(kPatienceForPin, [this, id] { Pinned(id, std::nullopt); });
   waiting_[id] = {std::move(pinned), timer};
   Tell(GatePin{.id = id,
                .machine = machine.address,
@@ -120,11 +129,11 @@ void Gate::RequestPin(Machine& machine, const std::string& name, std::uint32_t s
 }
 
 // One that comes too late is for nobody.
-void Gate::Pinned(std::uint64_t id, Resolver::PinEnd end) {
+void Gate::Pinned(std::uint64_t id, Resolver::Opened opened) {
   const auto node = waiting_.extract(id);
   if (node.empty()) return;
   loop_.Cancel(node.mapped().timer);
-  node.mapped().pinned(end);
+  node.mapped().pinned(std::move(opened));
 }
 
 void Gate::Tell(const GateMessage& message) {

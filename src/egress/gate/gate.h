@@ -27,7 +27,7 @@ class Gate {
   static constexpr std::size_t kMaxUntold = 1u
                                             << 20;  // bytes of denials that the helper has not read
 
-  Gate(Loop loop, os::UniqueFd channel, ProxyOptions options);
+  Gate(Loop loop, os::UniqueFd channel, ProxyOptions options, ResolverOptions names = {});
   ~Gate();
 
   // Says that it is ready, then serves until the helper closes the channel. Fails with os.syscall
@@ -40,7 +40,7 @@ class Gate {
   Result<void> Configure(const GateConfigure& wish);
   void SetMachine(const GateMachine& wish);
   void Forget(const GateForget& wish);
-  void Pinned(std::uint64_t id, Resolver::PinEnd end);
+  void Pinned(std::uint64_t id, Resolver::Opened opened);
   void RequestPin(Machine& machine, const std::string& name, std::uint32_t seconds,
                   const std::vector<std::uint32_t>& addresses, Resolver::Pinned pinned);
   void Tell(const GateMessage& message);
@@ -59,6 +59,7 @@ class Gate {
   std::unordered_map<std::uint64_t, Waiting> waiting_;
   std::uint64_t last_pin_ = 0;
   ProxyOptions options_;
+  ResolverOptions names_;
   std::unique_ptr<Upstream> upstream_;
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<Proxy> proxy_;

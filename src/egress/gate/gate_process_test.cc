@@ -40,10 +40,10 @@ void MakeNamespace() {
 
 class Helper : public GateEvents {
  public:
-  bool Pin(const GatePin& pin) override {
+  std::vector<std::uint32_t> Pin(const GatePin& pin) override {
     const std::lock_guard lock(mutex_);
     pins_.push_back(pin);
-    return true;
+    return pin.addresses;
   }
   void Denied(const GateDenial& denial) override {
     const std::lock_guard lock(mutex_);

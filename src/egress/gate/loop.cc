@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "os/syscall_error.h"
@@ -17,25 +16,25 @@ Result<Loop> Loop::Make() {
   return Loop(std::move(epoll));
 }
 
-Result<void> Loop::Watch(int fd, Handler handler) {
-  auto watched = std::make_shared<Watched>(Watched{++last_id_, fd, std::move(handler)});
+Result<void> Loop::Watch(int fd, Lane lane, Handler handler) {
+  const std::uint64_t id = ++last_id_;
   epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {}};
-  event.data.u64 = watched->id;
+  event.data.u64 = id;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return os::SyscallError("epoll_ctl");
   }
-  by_fd_[fd] = watched;
-  by_id_[watched->id] = std::move(watched);
+  ids_[fd] = id;
+  watched_[id] = std::make_shared<Watched>(Watched{fd, lane, std::move(handler)});
   return {};
 }
 
 void Loop::Forget(int fd) {
-  const auto found = by_fd_.find(fd);
-  if (found == by_fd_.end()) return;
+  const auto found = ids_.find(fd);
+  if (found == ids_.end()) return;
   epoll_event unused{};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, &unused);
-  by_id_.erase(found->second->id);
-  by_fd_.erase(found);
+  watched_.erase(found->second);
+  ids_.erase(found);
 }
 
 Loop::TimerId Loop::After(std::chrono::milliseconds delay, Work work) {
@@ -44,12 +43,47 @@ Loop::TimerId Loop::After(std::chrono::milliseconds delay, Work work) {
   return timer;
 }
 
+bool Loop::HasWork() const {
+  return std::ranges::any_of(ranks_, [](const Turns& turns) { return !turns.empty(); });
+}
+
 int Loop::Patience() const {
-  if (!soon_.empty()) return 0;
+  if (HasWork()) return 0;
   if (timers_.empty()) return -1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - Clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+}
+
+// All that is ready: what has a low rank must not hide what has a high one.
+Result<void> Loop::Collect() {
+  std::array<epoll_event, 256> events;
+  for (int patience = Patience();; patience = 0) {
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience);
+    if (count < 0 && errno != EINTR) return os::SyscallError("epoll_wait");
+    now_ = Clock::now();
+    for (int i = 0; i < count; ++i) {
+      const epoll_event event = events[static_cast<std::size_t>(i)];
+      Note(event.data.u64, event.events);  // copies: the structure is packed
+    }
+    if (count < static_cast<int>(events.size())) return {};
+  }
+}
+
+void Loop::Note(std::uint64_t id, std::uint32_t events) {
+  const auto found = watched_.find(id);
+  if (found == watched_.end()) return;
+  Watched& watched = *found->second;
+  const bool is_waiting = watched.events != 0;
+  watched.events |= events;
+  if (is_waiting) return;
+  Soon(watched.lane, [this, id] {
+    const auto still = watched_.find(id);
+    if (still == watched_.end()) return;  // forgotten meanwhile
+    const std::shared_ptr<Watched> held = still->second;
+    held->handler(std::exchange(held->events, 0));
+  });
 }
 
 void Loop::RunTimers() {
@@ -60,31 +94,24 @@ void Loop::RunTimers() {
   }
 }
 
-void Loop::RunSoon() {
-  const std::vector<Work> works = std::exchange(soon_, {});
-  for (const Work& work : works) {
-    if (!stopped_) work();
+void Loop::RunRank(Rank rank, Clock::duration most) {
+  Turns& turns = TurnsOf(rank);
+  now_ = Clock::now();
+  const Clock::time_point begun = now_;
+  while (!turns.empty() && !stopped_ && now_ - begun < most) {
+    turns.Take()();
+    now_ = Clock::now();
   }
 }
 
 Result<void> Loop::Run() {
   stopped_ = false;
-  std::array<epoll_event, 128> events;
   while (!stopped_) {
-    const int count =
-        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), Patience());
-    if (count < 0 && errno != EINTR) return os::SyscallError("epoll_wait");
-    now_ = Clock::now();
-    for (int i = 0; i < count && !stopped_; ++i) {
-      const epoll_event event = events[static_cast<std::size_t>(i)];
-      const std::uint64_t id = event.data.u64;  // a copy: the structure is packed
-      const auto found = by_id_.find(id);
-      if (found == by_id_.end()) continue;  // forgotten by a callback before this one
-      const std::shared_ptr<Watched> watched = found->second;
-      watched->handler(event.events);
-    }
+    CAISSON_TRY(Collect());
+    RunRank(Rank::kControl, Clock::duration::max());
     RunTimers();
-    RunSoon();
+    RunRank(Rank::kShort, kTurn);
+    RunRank(Rank::kBulk, kTurn);
   }
   return {};
 }

@@ -52,9 +52,6 @@ class Machine {
   std::uint64_t generation = 0;
   NameRules rules;
   Budget questions{100, 200};
-  std::size_t lookups = 0;      // under way
-  std::size_t connections = 0;  // by TCP, for questions
-  std::size_t flows = 0;
 
   // The rule that allows this name at all.
   const NameRule* FindRule(std::string_view name) const;

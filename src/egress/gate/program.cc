@@ -12,6 +12,7 @@
 
 #include "base/sanitizer.h"
 #include "egress/gate/gate.h"
+#include "egress/gate/limits.h"
 #include "egress/gate/syscalls.h"
 #include "egress/gate_channel.h"
 #include "jail/seal.h"
@@ -26,7 +27,6 @@ constexpr int kFailed = 4;
 constexpr std::uint64_t kMaxDescriptors = 16384;
 // Sanitizers reserve more than there is.
 constexpr std::uint64_t kMaxData = kAddressSanitizer || kThreadSanitizer ? 0 : 512u << 20;
-constexpr std::size_t kDescriptorsOfFlow = 6;  // two sockets and two pipes
 
 void AddWalls(const std::vector<jail::WallReport>& reports, GateReady& ready) {
   for (const jail::WallReport& report : reports) {
@@ -60,14 +60,16 @@ void SayWhy(const Status& status) {
   (void)channel.Send();
 }
 
-ProxyOptions Options() {
-  ProxyOptions options;
+Limits LimitsOfThis() {
+  const ProxyOptions proxy;
+  const ResolverOptions names;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);  // the seal sets the soft one to the hard one
-  const auto descriptors = std::min<std::size_t>(limit.rlim_max, kMaxDescriptors);
-  options.max_flows = std::min<std::size_t>(options.max_flows, descriptors / kDescriptorsOfFlow);
-  options.max_flows_of_machine = std::min(options.max_flows_of_machine, options.max_flows / 2);
-  return options;
+  return LimitsFor(std::min<std::size_t>(limit.rlim_max, kMaxDescriptors),
+                   {.flows = proxy.max_flows,
+                    .flows_of_machine = proxy.max_flows_of_machine,
+                    .lookups = names.max_lookups,
+                    .name_streams = names.max_connections});
 }
 
 }  // namespace
@@ -79,13 +81,17 @@ int GateMain(std::string_view text) {
     return kBadCommand;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  const ProxyOptions options = Options();
+  const Limits limits = LimitsOfThis();
   auto sealed = SealThis(*ticket);
   if (!sealed) {
     SayWhy(sealed.error());
     return kNotReady;
   }
-  Gate gate(std::move(sealed->loop), os::UniqueFd(jail::kChannelFd), options);
+  ProxyOptions proxy;
+  proxy.max_flows = limits.flows;
+  proxy.max_flows_of_machine = limits.flows_of_machine;
+  Gate gate(std::move(sealed->loop), os::UniqueFd(jail::kChannelFd), std::move(proxy),
+            {.max_lookups = limits.lookups, .max_connections = limits.name_streams});
   const auto end = gate.Run(sealed->ready);
   // Not destroyed: a sealed process ends, it does not tidy up.
   ::_exit(end ? 0 : kFailed);

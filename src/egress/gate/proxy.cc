@@ -16,6 +16,7 @@
 
 #include "egress/gate/http_requests.h"
 #include "egress/gate/tls_hello.h"
+#include "egress/gate/tls_retry.h"
 
 namespace caisson::egress::gate {
 namespace {
@@ -28,8 +29,15 @@ void SetOption(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
+// Before the connection is made: how much may be under way is agreed upon then.
+void BoundBuffers(int fd) {
+  SetOption(fd, SOL_SOCKET, SO_RCVBUF, Proxy::kSocketBytes);
+  SetOption(fd, SOL_SOCKET, SO_SNDBUF, Proxy::kSocketBytes);
+}
+
 // A peer that is gone without a word is noticed within two minutes.
 void Prepare(int fd) {
+  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, Proxy::kMostUnsent);
   SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
   SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
@@ -73,10 +81,12 @@ struct Proxy::Flow {
   enum class Stage : std::uint8_t { kNaming, kDialling, kRelaying, kEnded };
   Stage stage = Stage::kNaming;
   std::uint32_t machine = 0;
+  Places<FlowPointer>::Place place;
   Endpoint to;
   os::UniqueFd guest, world;
   std::string early;  // what the guest has sent before it could go on
   TlsHello hello;
+  std::optional<TlsRetry> retry;
   HttpRequests requests;
   std::string name;             // the last one
   std::set<std::string> names;  // all that this connection was used for
@@ -84,20 +94,22 @@ struct Proxy::Flow {
   std::optional<Relay> relay;
   Loop::TimerId timer;
   Clock::time_point active;  // when something moved last
+  Lane lane() const { return {.rank = Rank::kBulk, .party = machine}; }
 };
 
 Proxy::~Proxy() {
-  while (!flows_.empty()) End(flows_.begin()->second, true);
+  for (const FlowPointer& flow : flows_.All()) End(flow, true);
   loop_.Forget(listener_.get());
 }
 
 Result<void> Proxy::Serve(os::UniqueFd listener) {
   listener_ = std::move(listener);
-  return loop_.Watch(listener_.get(), [this](std::uint32_t) { Accept(); });
+  BoundBuffers(listener_.get());  // of those that it takes, too
+  return loop_.Watch(listener_.get(), {}, [this](std::uint32_t) { Accept(); });
 }
 
 void Proxy::Accept() {
-  constexpr int kAtOnce = 64;
+  constexpr int kAtOnce = 16;
   for (int i = 0; i < kAtOnce; ++i) {
     sockaddr_in from{};
     socklen_t size = sizeof from;
@@ -113,14 +125,14 @@ void Proxy::Accept() {
     ResetOnClose(fd.get());
     Begin(std::move(fd), ntohl(from.sin_addr.s_addr));
   }
-  loop_.Soon([this] { Accept(); });
+  loop_.Soon({}, [this] { Accept(); });
 }
 
 void Proxy::Begin(os::UniqueFd guest, std::uint32_t address) {
   Machine* machine = machines_.Find(address);
   const auto to = options_.destination(guest.get());
   if (machine == nullptr || !to) return;
-  if (flows_.size() >= options_.max_flows || machine->flows >= options_.max_flows_of_machine) {
+  if (!FindPlace(*machine)) {
     machines_.Deny(*machine,
                    {.kind = GateDenialKind::kLimit, .address = to->address, .port = to->port},
                    loop_.now());
@@ -131,16 +143,26 @@ void Proxy::Begin(os::UniqueFd guest, std::uint32_t address) {
   flow->machine = address;
   flow->to = *to;
   flow->guest = std::move(guest);
-  if (!loop_.Watch(flow->guest.get(), [this, flow = std::weak_ptr(flow)](std::uint32_t events) {
-        if (const FlowPointer held = flow.lock()) Ready(held, true, events);
-      })) {
+  if (!loop_.Watch(flow->guest.get(), flow->lane(),
+                   [this, weak = std::weak_ptr(flow)](std::uint32_t events) {
+                     if (const FlowPointer held = weak.lock()) Ready(held, true, events);
+                   })) {
     return;
   }
   flow->timer = loop_.After(options_.patience_for_name, [this, weak = std::weak_ptr(flow)] {
     if (const FlowPointer held = weak.lock()) Refuse(held, GateDenialKind::kNoName, "");
   });
-  ++machine->flows;
-  flows_[flow.get()] = std::move(flow);
+  flow->place = flows_.Take(address, flow);
+}
+
+// Makes one where all are taken.
+bool Proxy::FindPlace(const Machine& machine) {
+  if (flows_.CountOf(machine.address) >= options_.max_flows_of_machine) return false;
+  if (flows_.size() < options_.max_flows) return true;
+  const auto idlest = flows_.WhoGoes(machine.address);
+  if (!idlest) return false;
+  Refuse(*idlest, GateDenialKind::kLimit, (*idlest)->name);
+  return true;
 }
 
 void Proxy::Ready(const FlowPointer& flow, bool of_guest, std::uint32_t events) {
@@ -227,6 +249,7 @@ void Proxy::Dial(const FlowPointer& flow) {
   flow->stage = Flow::Stage::kDialling;
   flow->world = os::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!flow->world.valid()) return Refuse(flow, GateDenialKind::kLimit, flow->name);
+  BoundBuffers(flow->world.get());
   Prepare(flow->world.get());
   ResetOnClose(flow->world.get());
   const sockaddr_in address = SocketAddress(options_.dialled(flow->to));
@@ -240,9 +263,10 @@ void Proxy::Dial(const FlowPointer& flow) {
       Refuse(held, GateDenialKind::kUnreachable, held->name);
     }
   });
-  if (!loop_.Watch(flow->world.get(), [this, weak = std::weak_ptr(flow)](std::uint32_t events) {
-        if (const FlowPointer held = weak.lock()) Ready(held, false, events);
-      })) {
+  if (!loop_.Watch(flow->world.get(), flow->lane(),
+                   [this, weak = std::weak_ptr(flow)](std::uint32_t events) {
+                     if (const FlowPointer held = weak.lock()) Ready(held, false, events);
+                   })) {
     return End(flow, true);
   }
 }
@@ -258,13 +282,8 @@ void Proxy::Dialled(const FlowPointer& flow) {
   }
   loop_.Cancel(flow->timer);
   flow->stage = Flow::Stage::kRelaying;
-  Relay::Inspect inspect;
-  if (flow->is_http) {
-    flow->requests = {};  // from the first byte on
-    inspect = [this, raw = flow.get()](std::string_view bytes) { return Inspect(*raw, bytes); };
-  }
   flow->relay.emplace(pipes_, flow->guest.get(), flow->world.get(), std::exchange(flow->early, {}),
-                      std::move(inspect));
+                      LooksOf(*flow));
   flow->active = loop_.now();
   EndWhenIdle(flow);
   Continue(flow, true, true, false);
@@ -281,14 +300,36 @@ void Proxy::EndWhenIdle(const FlowPointer& flow) {
                             });
 }
 
+// What is looked at from the first byte on.
+Relay::Looks Proxy::LooksOf(Flow& flow) {
+  if (flow.is_http) {
+    flow.requests = {};
+    return {.out = [this, &flow](std::string_view bytes) { return Inspect(flow, bytes); },
+            .in = {}};
+  }
+  flow.retry.emplace(flow.name, flow.hello.size());
+  return {.out = [this, &flow](std::string_view bytes) { return InspectHello(flow, bytes); },
+          .in = [&flow](std::string_view bytes) { return flow.retry->FromServer(bytes); }};
+}
+
+Relay::Verdict Proxy::InspectHello(Flow& flow, std::string_view bytes) {
+  const Relay::Verdict verdict = flow.retry->FromClient(bytes);
+  if (verdict.refused) {
+    const std::string& other = flow.retry->other_name();
+    Deny(flow, other.empty() ? GateDenialKind::kMalformed : GateDenialKind::kForeignName, other);
+  }
+  return verdict;
+}
+
 Relay::Verdict Proxy::Inspect(Flow& flow, std::string_view bytes) {
   Relay::Verdict verdict;
-  while (verdict.size < bytes.size()) {
+  for (int i = 0; i < kRequestsAtOnce && verdict.size < bytes.size(); ++i) {
     const auto step = flow.requests.Next(bytes.substr(verdict.size), flow.to.port);
     if (step.what == HttpRequests::What::kMore) break;
-    const bool passes =
-        step.what == HttpRequests::What::kBody ||
-        (step.what == HttpRequests::What::kHead && Admit(flow, std::string(flow.requests.host())));
+    // For the host of the last one it goes on: new rules that do not allow it would have ended it.
+    const bool passes = step.what == HttpRequests::What::kBody ||
+                        (step.what == HttpRequests::What::kHead &&
+                         (flow.requests.host() == flow.name || Admit(flow, flow.requests.host())));
     if (!passes) {
       if (step.what != HttpRequests::What::kHead) {
         Deny(flow, KindOf(step.what), flow.requests.claimed());
@@ -304,13 +345,14 @@ Relay::Verdict Proxy::Inspect(Flow& flow, std::string_view bytes) {
 void Proxy::Continue(const FlowPointer& flow, bool guest_ready, bool world_ready, bool failed) {
   if (flow->stage != Flow::Stage::kRelaying) return;
   flow->active = loop_.now();
-  const Relay::State state = flow->relay->Continue(guest_ready, world_ready);
+  flows_.Refresh(flow->place);
+  const Relay::State state = flow->relay->Continue(guest_ready, world_ready, loop_.now() + kSlice);
   switch (state) {
     case Relay::State::kOpen:
       if (failed) End(flow, true);
       return;
     case Relay::State::kAgain:
-      return loop_.Soon([this, weak = std::weak_ptr(flow), failed] {
+      return loop_.Soon(flow->lane(), [this, weak = std::weak_ptr(flow), failed] {
         if (const FlowPointer held = weak.lock()) Continue(held, false, false, failed);
       });
     case Relay::State::kDone:
@@ -339,14 +381,12 @@ void Proxy::Refuse(const FlowPointer& flow, GateDenialKind kind, std::string_vie
   End(flow, true);
 }
 
-void Proxy::End(const FlowPointer& flow, bool reset) {
+void Proxy::End(const FlowPointer& ended, bool reset) {
+  const FlowPointer flow = ended;  // the argument may be what is in the table
   if (flow->stage == Flow::Stage::kEnded) return;
-  const auto node = flows_.extract(flow.get());  // the argument may be what is in there
+  flows_.Leave(flow->place);
   flow->stage = Flow::Stage::kEnded;
   loop_.Cancel(flow->timer);
-  if (Machine* machine = machines_.Find(flow->machine); machine != nullptr && machine->flows > 0) {
-    --machine->flows;
-  }
   flow->relay.reset();
   for (os::UniqueFd* fd : {&flow->guest, &flow->world}) {
     if (!fd->valid()) continue;
@@ -360,24 +400,16 @@ void Proxy::End(const FlowPointer& flow, bool reset) {
 }
 
 void Proxy::Recheck(Machine& machine) {
-  std::vector<std::pair<FlowPointer, std::string>> ended;
-  for (const auto& [raw, flow] : flows_) {
-    if (flow->machine != machine.address || flow->stage == Flow::Stage::kNaming) continue;
-    for (const std::string& name : flow->names) {
-      if (machine.rules.Find(name, flow->to.port) != nullptr) continue;
-      ended.emplace_back(flow, name);
-      break;
-    }
+  for (const FlowPointer& flow : flows_.Of(machine.address)) {
+    const auto lost = std::ranges::find_if(flow->names, [&](const std::string& name) {
+      return machine.rules.Find(name, flow->to.port) == nullptr;
+    });
+    if (lost != flow->names.end()) Refuse(flow, GateDenialKind::kPolicyChanged, *lost);
   }
-  for (const auto& [flow, name] : ended) Refuse(flow, GateDenialKind::kPolicyChanged, name);
 }
 
 void Proxy::DropFlows(std::uint32_t machine) {
-  std::vector<FlowPointer> ended;
-  for (const auto& [raw, flow] : flows_) {
-    if (flow->machine == machine) ended.push_back(flow);
-  }
-  for (const FlowPointer& flow : ended) End(flow, true);
+  for (const FlowPointer& flow : flows_.Of(machine)) End(flow, true);
 }
 
 }  // namespace caisson::egress::gate

@@ -2,7 +2,8 @@
 // Takes the connections of machines that were redirected here: reads the name that the guest says
 // (SNI of TLS, Host of each HTTP request), and goes on to where the guest wanted to go only when
 // the machine's rules allow that name at this port *and* this very address was pinned for it.
-// Everything else is reset at once. Not thread-safe.
+// Everything else is reset at once. Machines share one table of connections: when it is full, a new
+// one takes the place of one of the machine that has most. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -12,11 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "egress/gate/flow.h"
 #include "egress/gate/loop.h"
 #include "egress/gate/machines.h"
+#include "egress/gate/places.h"
 #include "os/fd.h"
 
 namespace caisson::egress::gate {
@@ -45,6 +46,14 @@ struct ProxyOptions {
 
 class Proxy {
  public:
+  // Both sockets of a connection: what the kernel keeps of either way, which it doubles for its own
+  // needs, and what of that has not been sent. Fixed, so that the memory of all is known.
+  static constexpr int kSocketBytes = 64 << 10;
+  static constexpr int kMostUnsent = 16 << 10;
+  // How long one connection goes on before others have their turn.
+  static constexpr std::chrono::milliseconds kSlice{1};
+  static constexpr int kRequestsAtOnce = 64;
+
   Proxy(Loop& loop, Machines& machines, ProxyOptions options)
       : loop_(loop), machines_(machines), options_(std::move(options)) {}
   ~Proxy();
@@ -64,13 +73,16 @@ class Proxy {
 
   void Accept();
   void Begin(os::UniqueFd guest, std::uint32_t address);
+  bool FindPlace(const Machine& machine);
   void Ready(const FlowPointer& flow, bool of_guest, std::uint32_t events);
   void ReadName(const FlowPointer& flow);
   void Dial(const FlowPointer& flow);
   void Dialled(const FlowPointer& flow);
   void Continue(const FlowPointer& flow, bool guest_ready, bool world_ready, bool failed);
   void EndWhenIdle(const FlowPointer& flow);
+  Relay::Looks LooksOf(Flow& flow);
   Relay::Verdict Inspect(Flow& flow, std::string_view bytes);
+  Relay::Verdict InspectHello(Flow& flow, std::string_view bytes);
   // Whether the flow may go to `name`; records why not.
   bool Admit(Flow& flow, const std::string& name);
   void Deny(const Flow& flow, GateDenialKind kind, std::string_view name,
@@ -83,7 +95,7 @@ class Proxy {
   const ProxyOptions options_;
   Pipes pipes_;
   os::UniqueFd listener_;
-  std::unordered_map<Flow*, FlowPointer> flows_;
+  Places<FlowPointer> flows_;
 };
 
 }  // namespace caisson::egress::gate

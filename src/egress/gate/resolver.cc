@@ -2,7 +2,6 @@
 #include "egress/gate/resolver.h"
 
 #include <netinet/in.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,7 +17,6 @@ namespace caisson::egress::gate {
 namespace {
 
 constexpr std::uint16_t kInternet = 1;
-constexpr std::size_t kMostUnsent = 256u << 10;  // answers that a guest does not read
 
 // The control data of one datagram: from which of our addresses to answer.
 using PacketInfo = std::array<char, CMSG_SPACE(sizeof(in_pktinfo))>;
@@ -38,51 +36,43 @@ bool IsReverse(const Query& query) {
   return query.name.ends_with(".in-addr.arpa") || query.name.ends_with(".ip6.arpa");
 }
 
-// Those that no policy opens are left out.
-std::vector<std::uint32_t> OpenOnly(const std::vector<std::uint32_t>& addresses) {
-  std::vector<std::uint32_t> open;
-  for (const std::uint32_t each : addresses) {
-    if (!OpenParts({each, each}).empty()) open.push_back(each);
-  }
-  return open;
-}
-
 }  // namespace
 
-struct Resolver::Connection {
-  os::UniqueFd fd;
-  std::uint32_t machine = 0;
-  std::uint16_t port = 0;
-  std::string in, out;
-  std::size_t unanswered = 0;
-  bool ended = false;  // no more questions will come
-  std::optional<Loop::TimerId> timer;
-  bool is_done() const { return ended && unanswered == 0 && out.empty(); }
-};
+Resolver::Resolver(Loop& loop, Machines& machines, Upstream& upstream, PinRequest pin,
+                   const ResolverOptions& options)
+    : loop_(loop),
+      machines_(machines),
+      upstream_(upstream),
+      pin_(std::move(pin)),
+      options_(options),
+      streams_(loop, machines, options.max_connections,
+               [this](std::string_view message, const NameStreams::Asked& asked) {
+                 return Handle(message, {.query = {},
+                                         .machine = asked.machine,
+                                         .port = asked.port,
+                                         .connection = asked.connection,
+                                         .by_tcp = true});
+               }) {}
 
-Resolver::~Resolver() {
-  while (!connections_.empty()) Close(connections_.begin()->second);
-  loop_.Forget(datagrams_.get());
-  loop_.Forget(stream_.get());
-}
+Resolver::~Resolver() { loop_.Forget(datagrams_.get()); }
 
 Result<void> Resolver::Serve(os::UniqueFd datagrams, os::UniqueFd stream) {
   datagrams_ = std::move(datagrams);
-  stream_ = std::move(stream);
-  CAISSON_TRY(loop_.Watch(datagrams_.get(), [this](std::uint32_t) { ReceiveDatagrams(); }));
-  return loop_.Watch(stream_.get(), [this](std::uint32_t) { Accept(); });
+  CAISSON_TRY(loop_.Watch(datagrams_.get(), {}, [this](std::uint32_t) { ReceiveDatagrams(); }));
+  return streams_.Serve(std::move(stream));
 }
 
-void Resolver::DropConnections(std::uint32_t machine) {
-  std::vector<std::shared_ptr<Connection>> dropped;
-  for (const auto& [fd, connection] : connections_) {
-    if (connection->machine == machine) dropped.push_back(connection);
+void Resolver::Forget(std::uint32_t machine) {
+  streams_.DropConnections(machine);
+  for (const LookupKey& key : places_.Of(machine)) {
+    const auto node = lookups_.extract(key);
+    upstream_.Forget(node.mapped().number);
+    places_.Leave(node.mapped().place);
   }
-  for (const auto& connection : dropped) Close(connection);
 }
 
 void Resolver::ReceiveDatagrams() {
-  constexpr int kAtOnce = 64;
+  constexpr int kAtOnce = 16;
   for (int i = 0; i < kAtOnce; ++i) {
     std::array<char, 2048> bytes;
     sockaddr_in from{};
@@ -106,24 +96,27 @@ void Resolver::ReceiveDatagrams() {
                                                            .asked = ntohl(info->ipi_addr.s_addr),
                                                            .connection = {}});
   }
-  loop_.Soon([this] { ReceiveDatagrams(); });
+  loop_.Soon({}, [this] { ReceiveDatagrams(); });
 }
 
-void Resolver::Handle(std::string_view message, Asker asker) {
+// False when the machine asks too much.
+bool Resolver::Handle(std::string_view message, Asker asker) {
   Machine* machine = machines_.Find(asker.machine);
   auto decoded = DecodeQuery(message);
-  if (machine == nullptr || !decoded) return Drop(asker);
+  if (machine == nullptr || !decoded) return Drop(asker), true;
   asker.query = std::move(decoded->query);
   if (!machine->questions.Take(loop_.now())) {
     // No answer: a flood must not cost more than to read it.
     machines_.Deny(*machine, {.kind = GateDenialKind::kLimit, .name = asker.query.name},
                    loop_.now());
-    return Drop(asker);
+    return Drop(asker), false;
   }
   if (decoded->rcode != Rcode::kNoError) {
-    return Deny(*machine, asker, GateDenialKind::kQuestion, nullptr, decoded->rcode);
+    Deny(*machine, asker, GateDenialKind::kQuestion, nullptr, decoded->rcode);
+  } else {
+    Decide(*machine, std::move(asker));
   }
-  Decide(*machine, std::move(asker));
+  return true;
 }
 
 void Resolver::Decide(Machine& machine, Asker asker) {
@@ -164,13 +157,33 @@ void Resolver::LookUp(Machine& machine, Asker asker) {
     askers.push_back(std::move(asker));
     return;
   }
-  if (machine.lookups >= kMaxLookupsOfMachine || lookups_.size() >= kMaxLookups) {
+  if (!FindPlace(machine)) {
     return Deny(machine, asker, GateDenialKind::kLimit, machine.FindRule(name),
                 Rcode::kServerFailure);
   }
-  lookups_[key].askers.push_back(std::move(asker));
-  ++machine.lookups;
-  upstream_.Ask(name, [this, key](const Resolved& resolved) { Resolve(key, resolved); });
+  Lookup& lookup = lookups_[key];
+  lookup.askers.push_back(std::move(asker));
+  lookup.place = places_.Take(machine.address, key);
+  lookup.number =
+      upstream_.Ask(name, [this, key](const Resolved& resolved) { Resolve(key, resolved); });
+}
+
+// Makes one where all are taken.
+bool Resolver::FindPlace(const Machine& machine) {
+  if (places_.CountOf(machine.address) >= kMaxLookupsOfMachine) return false;
+  if (places_.size() < options_.max_lookups) return true;
+  const auto oldest = places_.WhoGoes(machine.address);
+  if (!oldest) return false;
+  if (Machine* loser = machines_.Find(oldest->first)) {
+    machines_.Deny(*loser,
+                   {.kind = GateDenialKind::kLimit,
+                    .name = oldest->second,
+                    .rule = loser->FindRule(oldest->second)},
+                   loop_.now());
+  }
+  upstream_.Forget(lookups_.at(*oldest).number);
+  AnswerAll(*oldest, Rcode::kServerFailure, nullptr);
+  return true;
 }
 
 void Resolver::Resolve(const LookupKey& key, const Resolved& resolved) {
@@ -178,9 +191,8 @@ void Resolver::Resolve(const LookupKey& key, const Resolved& resolved) {
   // Its rules may be others than when it asked.
   const NameRule* rule = machine == nullptr ? nullptr : machine->FindRule(key.second);
   if (rule == nullptr) return AnswerAll(key, Rcode::kNoName, nullptr);
-  const auto deny = [&](GateDenialKind kind) {
-    const std::uint32_t first = resolved.addresses.empty() ? 0 : resolved.addresses.front();
-    machines_.Deny(*machine, {.kind = kind, .name = key.second, .address = first, .rule = rule},
+  const auto deny = [&](GateDenialKind kind, std::uint32_t address = 0) {
+    machines_.Deny(*machine, {.kind = kind, .name = key.second, .address = address, .rule = rule},
                    loop_.now());
   };
   switch (resolved.what) {
@@ -194,41 +206,48 @@ void Resolver::Resolve(const LookupKey& key, const Resolved& resolved) {
     case Resolved::What::kAddresses:
       break;
   }
-  const std::vector<std::uint32_t> open = OpenOnly(resolved.addresses);
-  if (open.empty()) {
-    deny(GateDenialKind::kRebinding);
-    return AnswerAll(key, Rcode::kNoName, nullptr);
+  const auto is_closed = [](std::uint32_t each) { return OpenParts({each, each}).empty(); };
+  std::vector<std::uint32_t> open = resolved.addresses;
+  if (const auto closed = std::ranges::find_if(open, is_closed); closed != open.end()) {
+    deny(GateDenialKind::kRebinding, *closed);
   }
+  std::erase_if(open, is_closed);
+  if (open.empty()) return AnswerAll(key, Rcode::kNoName, nullptr);
   const std::uint32_t seconds = std::clamp(resolved.ttl_seconds, kMinPinSeconds, kMaxPinSeconds);
   PinThese(*machine, key, seconds, open);
 }
 
 void Resolver::PinThese(Machine& machine, const LookupKey& key, std::uint32_t seconds,
                         const std::vector<std::uint32_t>& addresses) {
-  const std::uint64_t generation = machine.generation;
   // Counted from before the packet filter counts, so that ours ends first.
-  const Pin pin{addresses, loop_.now() + std::chrono::seconds(seconds), generation};
-  pin_(machine, key.second, seconds, addresses, [this, key, pin](PinEnd end) {
-    Machine* now = machines_.Find(key.first);
-    if (end == PinEnd::kNoAnswer || now == nullptr || now->generation != pin.generation) {
-      // No answer, or other rules since: the guest may ask again.
-      return AnswerAll(key, Rcode::kServerFailure, nullptr);
-    }
-    if (end == PinEnd::kRefused) return AnswerAll(key, Rcode::kNoName, nullptr);
-    now->Remember(key.second, pin, loop_.now());
-    const NameRule* rule = now->FindRule(key.second);
-    if (rule != nullptr) now->CountAnswer(*rule);
-    AnswerAll(key, Rcode::kNoError, &pin);
-  });
+  Pin pin{{}, loop_.now() + std::chrono::seconds(seconds), machine.generation};
+  pin_(machine, key.second, seconds, addresses,
+       [this, key, number = lookups_.at(key).number, pin = std::move(pin)](Opened opened) {
+         FinishPin(key, number, pin, std::move(opened));
+       });
+}
+
+void Resolver::FinishPin(const LookupKey& key, std::uint64_t number, Pin pin, Opened opened) {
+  const auto lookup = lookups_.find(key);
+  if (lookup == lookups_.end() || lookup->second.number != number) return;  // it had to go
+  Machine* machine = machines_.Find(key.first);
+  if (!opened || machine == nullptr || machine->generation != pin.generation) {
+    // No answer, or other rules since: the guest may ask again.
+    return AnswerAll(key, Rcode::kServerFailure, nullptr);
+  }
+  if (opened->empty()) return AnswerAll(key, Rcode::kNoName, nullptr);
+  pin.addresses = *std::move(opened);
+  machine->Remember(key.second, pin, loop_.now());
+  const NameRule* rule = machine->FindRule(key.second);
+  if (rule != nullptr) machine->CountAnswer(*rule);
+  AnswerAll(key, Rcode::kNoError, &pin);
 }
 
 void Resolver::AnswerAll(const LookupKey& key, Rcode rcode, const Pin* pin) {
   const auto node = lookups_.extract(key);
-  if (Machine* machine = machines_.Find(key.first); machine != nullptr && machine->lookups > 0) {
-    --machine->lookups;
-  }
   if (node.empty()) return;
   for (const Asker& asker : node.mapped().askers) Answer(asker, rcode, pin);
+  places_.Leave(node.mapped().place);  // the argument may be what is in there
 }
 
 void Resolver::Deny(Machine& machine, const Asker& asker, GateDenialKind kind, const NameRule* rule,
@@ -240,16 +259,10 @@ void Resolver::Deny(Machine& machine, const Asker& asker, GateDenialKind kind, c
   Answer(asker, rcode);
 }
 
-// Its connection, if that is still there, waits for one answer less.
-std::shared_ptr<Resolver::Connection> Resolver::Release(const Asker& asker) {
-  auto connection = asker.connection.lock();
-  if (connection == nullptr || !connection->fd.valid()) return nullptr;
-  --connection->unanswered;
-  return connection;
-}
-
 // No answer at all.
-void Resolver::Drop(const Asker& asker) { (void)Release(asker); }
+void Resolver::Drop(const Asker& asker) {
+  if (asker.by_tcp) streams_.Drop(asker.connection);
+}
 
 void Resolver::Answer(const Asker& asker, Rcode rcode, const Pin* pin) {
   static const std::vector<std::uint32_t> kNone;
@@ -262,18 +275,7 @@ void Resolver::Answer(const Asker& asker, Rcode rcode, const Pin* pin) {
   const std::string bytes =
       EncodeAnswer(asker.query, rcode, pin != nullptr ? pin->addresses : kNone, ttl,
                    asker.by_tcp ? kMaxTcpMessage : RoomFor(asker.query));
-  if (asker.by_tcp) {
-    const auto connection = Release(asker);
-    if (connection == nullptr) return;
-    connection->out += static_cast<char>(bytes.size() >> 8);
-    connection->out += static_cast<char>(bytes.size() & 0xff);
-    connection->out += bytes;
-    // Not at once: the caller may be reading this connection.
-    loop_.Soon([this, connection] {
-      if (!WriteConnection(connection) || connection->is_done()) Close(connection);
-    });
-    return;
-  }
+  if (asker.by_tcp) return streams_.Answer(asker.connection, bytes);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(asker.port);
@@ -296,121 +298,6 @@ void Resolver::Answer(const Asker& asker, Rcode rcode, const Pin* pin) {
   std::memcpy(CMSG_DATA(header), &info, sizeof info);
   // What finds no room is lost, as datagrams are; the guest asks again.
   (void)::sendmsg(datagrams_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-void Resolver::Accept() {
-  for (;;) {
-    sockaddr_in from{};
-    socklen_t size = sizeof from;
-    os::UniqueFd fd(::accept4(stream_.get(), reinterpret_cast<sockaddr*>(&from), &size,
-                              SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) {  // no descriptor: later
-        loop_.After(std::chrono::milliseconds(50), [this] { Accept(); });
-      }
-      return;
-    }
-    const std::uint32_t address = ntohl(from.sin_addr.s_addr);
-    Machine* machine = machines_.Find(address);
-    if (machine == nullptr || connections_.size() >= kMaxConnections ||
-        machine->connections >= kMaxConnectionsOfMachine) {
-      if (machine != nullptr) {
-        machines_.Deny(*machine, {.kind = GateDenialKind::kLimit, .port = 53}, loop_.now());
-      }
-      const linger reset{.l_onoff = 1, .l_linger = 0};
-      ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-      continue;
-    }
-    auto connection = std::make_shared<Connection>();
-    connection->machine = address;
-    connection->port = ntohs(from.sin_port);
-    connection->fd = std::move(fd);
-    if (!loop_.Watch(connection->fd.get(),
-                     [this, connection](std::uint32_t events) { Ready(connection, events); })) {
-      continue;
-    }
-    ++machine->connections;
-    connections_[connection->fd.get()] = connection;
-    Rest(connection);
-  }
-}
-
-// It has this long for its next question.
-void Resolver::Rest(const std::shared_ptr<Connection>& connection) {
-  if (connection->timer) loop_.Cancel(*connection->timer);
-  connection->timer = loop_.After(kIdleConnection, [this, weak = std::weak_ptr(connection)] {
-    if (const auto held = weak.lock()) Close(held);
-  });
-}
-
-void Resolver::Close(const std::shared_ptr<Connection>& connection) {
-  if (!connection->fd.valid()) return;
-  // The argument may be what is in there.
-  const auto node = connections_.extract(connection->fd.get());
-  if (connection->timer) loop_.Cancel(*connection->timer);
-  if (Machine* machine = machines_.Find(connection->machine);
-      machine != nullptr && machine->connections > 0) {
-    --machine->connections;
-  }
-  loop_.Forget(connection->fd.get());
-  connection->fd.Reset();
-}
-
-void Resolver::Ready(const std::shared_ptr<Connection>& connection, std::uint32_t events) {
-  if (!connection->fd.valid()) return;
-  if ((events & EPOLLOUT) != 0 && !WriteConnection(connection)) return Close(connection);
-  if (!ReadConnection(connection)) Close(connection);
-}
-
-// False when it has ended. Answers go out later.
-bool Resolver::ReadConnection(const std::shared_ptr<Connection>& connection) {
-  constexpr int kAtOnce = 16;
-  for (int i = 0; i < kAtOnce; ++i) {
-    std::array<char, 4096> bytes;
-    // The analyzer takes weak_ptr::lock for that of a mutex.
-    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection)
-    const ssize_t got = ::recv(connection->fd.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
-    if (got < 0) return false;
-    if (got == 0) {
-      connection->ended = true;
-      return connection->in.empty() && !connection->is_done();
-    }
-    connection->in.append(bytes.data(), static_cast<std::size_t>(got));
-    while (connection->in.size() >= 2) {
-      const std::size_t size = std::size_t{static_cast<std::uint8_t>(connection->in[0])} << 8 |
-                               static_cast<std::uint8_t>(connection->in[1]);
-      if (size > 2048) return false;  // no question is that long
-      if (connection->in.size() < size + 2) break;
-      const std::string message = connection->in.substr(2, size);
-      connection->in.erase(0, size + 2);
-      Rest(connection);
-      ++connection->unanswered;
-      Handle(message, {.query = {},
-                       .machine = connection->machine,
-                       .port = connection->port,
-                       .connection = connection,
-                       .by_tcp = true});
-      if (connection->out.size() > kMostUnsent) return false;
-    }
-  }
-  loop_.Soon([this, connection] { Ready(connection, EPOLLIN); });
-  return true;
-}
-
-// False when it is broken.
-bool Resolver::WriteConnection(const std::shared_ptr<Connection>& connection) {
-  if (!connection->fd.valid()) return false;
-  std::string& out = connection->out;
-  while (!out.empty()) {
-    const ssize_t sent = ::send(connection->fd.get(), out.data(), out.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    out.erase(0, static_cast<std::size_t>(sent));
-  }
-  return true;
 }
 
 }  // namespace caisson::egress::gate

@@ -67,7 +67,7 @@ TEST_F(ResolverTest, answers_an_allowed_name_once_it_is_pinned) {
   Start(Always({kGood, kOther}), {.pin = [&](const GatePin&) {
           std::this_thread::sleep_for(std::chrono::milliseconds(50));
           pinned = true;
-          return true;
+          return std::vector{kGood, kOther};
         }});
   EXPECT_EQ(Ask("good.test"), "NOERROR 203.0.113.10 203.0.113.20");
   EXPECT_TRUE(pinned);
@@ -156,11 +156,22 @@ TEST_F(ResolverTest, removes_closed_addresses) {
   });
   EXPECT_EQ(Ask("a.wild.test"), "NOERROR 203.0.113.10");
   EXPECT_EQ(gate_->pins().back().addresses, std::vector<std::uint32_t>{kGood});
+  EXPECT_EQ(gate_->Denial(1), "rebinding a.wild.test") << "what was left out is told";
   EXPECT_EQ(Ask("b.wild.test"), "NXDOMAIN");
-  EXPECT_EQ(gate_->Denial(1), "rebinding b.wild.test");
-  EXPECT_EQ(gate_->denials()[0].address, 0xa9fea9fe);
-  EXPECT_EQ(gate_->denials()[0].rule, 4);
+  EXPECT_EQ(gate_->Denial(2), "rebinding b.wild.test");
+  EXPECT_EQ(gate_->denials().size(), 2u) << "one for each answer";
+  for (const GateDenial& denial : gate_->denials()) {
+    EXPECT_EQ(denial.address, 0xa9fea9fe);
+    EXPECT_EQ(denial.rule, 4);
+  }
   EXPECT_EQ(gate_->pins().size(), 1u);
+}
+
+TEST_F(ResolverTest, answers_with_what_the_helper_has_opened) {
+  Start(Always({kGood, kOther}), {.pin = [](const GatePin&) { return std::vector{kOther}; }});
+  EXPECT_EQ(Ask("good.test"), "NOERROR 203.0.113.20");
+  EXPECT_EQ(Ask("good.test"), "NOERROR 203.0.113.20") << "also from what it remembers";
+  EXPECT_EQ(server_->questions().size(), 1u);
 }
 
 TEST_F(ResolverTest, answers_again_from_what_is_pinned_until_the_rules_change) {
@@ -283,7 +294,7 @@ TEST_F(ResolverTest, answers_under_the_name_that_was_asked_whatever_its_aliases)
 
 TEST_F(ResolverTest, answers_nothing_that_could_not_be_pinned) {
   Start(Always({kGood}), {.pin = [](const GatePin& pin) {
-          return pin.name == "good.test" ? std::optional(false) : std::nullopt;
+          return pin.name == "good.test" ? Resolver::Opened(std::in_place) : std::nullopt;
         }});
   EXPECT_EQ(Ask("good.test"), "NXDOMAIN");
   EXPECT_EQ(Ask("good.test"), "NXDOMAIN") << "nor the next time";
@@ -304,6 +315,67 @@ TEST_F(ResolverTest, asks_once_for_what_many_ask_at_the_same_time) {
     EXPECT_EQ(Said(TestGate::Answer(fd), "good.test"), "NOERROR 203.0.113.10");
   }
   EXPECT_EQ(server_->questions().size(), 1u);
+}
+
+TEST_F(ResolverTest, lets_no_machine_hold_all_look_ups) {
+  // The server is silent.
+  Start([](const std::string&, bool) { return std::vector<std::string>(); },
+        {.names = {.max_lookups = 4}});
+  gate_->SetMachine(kOtherMachine, 1, {RuleFor("*.other.test")});
+  std::vector<os::UniqueFd> asked;
+  for (int i = 0; i < 4; ++i) {
+    asked.push_back(gate_->AskLater(QuestionFor("n" + std::to_string(i) + ".wild.test")));
+  }
+  while (server_->questions().size() < 4) std::this_thread::yield();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto first = gate_->AskLater(QuestionFor("a.other.test"), kOtherMachine);
+  EXPECT_EQ(Said(TestGate::Answer(asked[0]), "n0.wild.test"), "SERVFAIL") << "it made room";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, Upstream::kPatience);
+  EXPECT_EQ(gate_->Denial(1), "limit n0.wild.test");
+  EXPECT_EQ(gate_->denials()[0].machine, kMachine);
+  const auto second = gate_->AskLater(QuestionFor("b.other.test"), kOtherMachine);
+  EXPECT_EQ(Said(TestGate::Answer(asked[1]), "n1.wild.test"), "SERVFAIL");
+  // Both have two now: whoever wants more pays for it.
+  const auto third = gate_->AskLater(QuestionFor("c.other.test"), kOtherMachine);
+  EXPECT_EQ(Said(TestGate::Answer(first), "a.other.test"), "SERVFAIL");
+  EXPECT_EQ(gate_->Denial(3), "limit a.other.test");
+  EXPECT_EQ(TestGate::Answer(asked[3], 0), "") << "what made no room still waits";
+}
+
+TEST_F(ResolverTest, lets_no_machine_hold_all_connections_for_questions) {
+  Start(Always({kGood}), {.names = {.max_connections = 4}});
+  gate_->SetMachine(kOtherMachine, 1, {RuleFor("good.test")});
+  std::vector<os::UniqueFd> held;
+  for (int i = 0; i < 4; ++i) held.push_back(gate_->ConnectToNames());
+  const os::UniqueFd other = gate_->ConnectToNames(kOtherMachine);
+  const std::string question = QuestionFor("good.test");
+  const std::string frame = std::string{'\0', static_cast<char>(question.size())} + question;
+  EXPECT_EQ(::send(other.get(), frame.data(), frame.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(frame.size()));
+  EXPECT_EQ(Said(TestGate::Answer(other).substr(2), "good.test"), "NOERROR 203.0.113.10");
+  char byte = 0;
+  EXPECT_TRUE(AwaitReadable(held[0].get()));
+  EXPECT_LE(::recv(held[0].get(), &byte, 1, 0), 0) << "the one that was idle longest";
+  EXPECT_FALSE(AwaitReadable(held[1].get(), 50));
+}
+
+TEST_F(ResolverTest, closes_a_connection_that_asks_too_much) {
+  Start(Always({kGood}));
+  const os::UniqueFd fd = gate_->ConnectToNames();
+  const std::string question = QuestionFor("good.test");
+  const std::string frame = std::string{'\0', static_cast<char>(question.size())} + question;
+  std::string flood;
+  for (int i = 0; i < 2000; ++i) flood += frame;
+  (void)!::send(fd.get(), flood.data(), flood.size(), MSG_NOSIGNAL);
+  std::size_t answered = 0;
+  while (AwaitReadable(fd.get())) {
+    std::array<char, 4096> bytes;
+    const ssize_t got = ::recv(fd.get(), bytes.data(), bytes.size(), 0);
+    if (got <= 0) break;
+    answered += static_cast<std::size_t>(got);
+  }
+  EXPECT_LT(answered, flood.size());
+  EXPECT_EQ(gate_->Denial(1), "limit good.test");
 }
 
 TEST_F(ResolverTest, answers_by_tcp) {
@@ -346,7 +418,7 @@ TEST_F(ResolverTest, closes_what_asks_by_tcp_without_rules_or_sense) {
   EXPECT_EQ(::send(fd.get(), "\xff\xff", 2, MSG_NOSIGNAL), 2);
   EXPECT_TRUE(is_closed(fd)) << "a question of 64 KiB";
   std::vector<os::UniqueFd> many;
-  for (std::size_t i = 0; i < Resolver::kMaxConnectionsOfMachine; ++i) {
+  for (std::size_t i = 0; i < NameStreams::kMaxOfMachine; ++i) {
     many.push_back(gate_->ConnectToNames());
   }
   EXPECT_TRUE(is_closed(gate_->ConnectToNames()));

@@ -31,7 +31,7 @@ std::vector<os::SyscallRule> NetworkCalls() {
       {"connect", "the same; Landlock and the packet filter say where to"},
       {"accept4", "guests, on the sockets that the helper bound"},
       {"getsockopt", "whether a connection was made; where a redirected one was to go"},
-      {"setsockopt", "resets, keep-alive, no delay"},
+      {"setsockopt", "resets, keep-alive, no delay, buffers of fixed size"},
       {"getpeername", "whether a connection was made"},
       {"shutdown", "half-closes are passed on"},
       {"recvfrom", "what guests and destinations send"},

@@ -159,8 +159,11 @@ class TestGate {
   struct Options {
     std::vector<GateConfigure::Server> resolvers;
     ProxyOptions proxy;
-    // What the helper says to a pin; empty: nothing at all.
-    std::function<std::optional<bool>(const GatePin&)> pin = [](const GatePin&) { return true; };
+    ResolverOptions names;
+    // What the helper opens of a pin; empty: it says nothing at all.
+    std::function<Resolver::Opened(const GatePin&)> pin = [](const GatePin& wish) {
+      return wish.addresses;
+    };
   };
 
   struct Counted {
@@ -185,7 +188,7 @@ class TestGate {
     os::UniqueFd proxy = Listening(0, 0, SOCK_NONBLOCK);
     proxy_port_ = PortOf(proxy.get());
     gate_ = std::thread([this, fd = std::make_shared<os::UniqueFd>(std::move(pair.second))] {
-      Gate gate(Loop::Make().value(), std::move(*fd), options_.proxy);
+      Gate gate(Loop::Make().value(), std::move(*fd), options_.proxy, options_.names);
       end_ = gate.Run({});
     });
     std::vector<os::UniqueFd> sockets;
@@ -206,8 +209,18 @@ class TestGate {
 
   // As the helper: returns once the gate holds to it.
   void SetMachine(std::uint32_t address, std::uint64_t generation, std::vector<NameRule> rules) {
-    Post(GateMachine{.address = address, .generation = generation, .rules = std::move(rules)});
-    Await([&] { return applied_[address] == generation; });
+    SetMachines({{.address = address, .generation = generation, .rules = std::move(rules)}});
+  }
+  // All at once.
+  void SetMachines(const std::vector<GateMachine>& machines) {
+    {
+      const std::lock_guard lock(mutex_);
+      outbox_.insert(outbox_.end(), machines.begin(), machines.end());
+    }
+    Wake();
+    for (const GateMachine& each : machines) {
+      Await([&] { return applied_[each.address] == each.generation; });
+    }
   }
   void Forget(std::uint32_t address) {
     Post(GateForget{.address = address});
@@ -313,7 +326,8 @@ class TestGate {
         for (GateMessage& message : std::exchange(outbox_, {})) channel_->Queue(message);
       }
       ASSERT_TRUE(channel_->Send());
-      std::array<pollfd, 2> events = {pollfd{channel_->fd(), POLLIN, 0},
+      const short wanted = channel_->waiting() > 0 ? POLLIN | POLLOUT : POLLIN;
+      std::array<pollfd, 2> events = {pollfd{channel_->fd(), wanted, 0},
                                       pollfd{wake_.get(), POLLIN, 0}};
       ::poll(events.data(), events.size(), -1);
       std::uint64_t count = 0;
@@ -334,8 +348,8 @@ class TestGate {
       applied_[applied->address] = applied->generation;
     } else if (const auto* pin = std::get_if<GatePin>(&message)) {
       pins_.push_back(*pin);
-      if (const auto done = options_.pin(*pin)) {
-        channel_->Queue(GatePinned{.id = pin->id, .done = *done});
+      if (auto opened = options_.pin(*pin)) {
+        channel_->Queue(GatePinned{.id = pin->id, .addresses = *std::move(opened)});
       }
     } else if (const auto* denial = std::get_if<GateDenial>(&message)) {
       denials_.push_back(*denial);

@@ -55,7 +55,21 @@ inline std::string HelloMessage(const Extensions& extensions) {
 inline std::string Record(std::string_view fragment) {
   return "\x16\x03\x01" + Vector(2, fragment);
 }
+// A record of early or application data.
+inline std::string DataRecord(std::string_view bytes) { return "\x17\x03\x03" + Vector(2, bytes); }
 inline std::string Hello(const Extensions& extensions) { return Record(HelloMessage(extensions)); }
 inline std::string HelloFor(std::string_view name) { return Hello({{0, ServerName(name)}}); }
+
+// What servers answer.
+inline std::string ServerHelloWith(const std::string& random) {
+  const std::string body =
+      "\x03\x03" + random + Vector(1, "session") + std::string("\x13\x01\0", 3);
+  return Record("\x02" + Vector(3, body));
+}
+inline std::string RetryRequest() {
+  return ServerHelloWith(
+      "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91"
+      "\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c");
+}
 
 }  // namespace caisson::egress::gate

@@ -27,6 +27,8 @@ class TlsHello {
   // Once whole: what server_name says, in lower case, without a dot at the end; empty when the
   // hello has none.
   const std::string& name() const { return name_; }
+  // How many bytes of the stream it took.
+  std::size_t size() const { return fed_; }
   // With encrypted_client_hello, `name` is the outer one; the inner one is hidden (and most
   // programs send this extension with nothing in it).
   bool has_encrypted_hello() const { return has_encrypted_hello_; }

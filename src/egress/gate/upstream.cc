@@ -156,7 +156,8 @@ class Upstream::Lookup {
 
   bool Watch(Attempt& attempt) {
     return owner_.loop_
-        .Watch(attempt.fd.get(), [this, &attempt](std::uint32_t events) { Ready(attempt, events); })
+        .Watch(attempt.fd.get(), {},
+               [this, &attempt](std::uint32_t events) { Ready(attempt, events); })
         .has_value();
   }
 
@@ -248,6 +249,7 @@ class Upstream::Lookup {
 
   void AskByTcp(Attempt& attempt) {
     owner_.loop_.Forget(attempt.fd.get());
+    attempt.fd.Reset();
     attempt.by_tcp = true;
     FillRandom(&attempt.id, sizeof attempt.id);
     const std::string message = EncodeQuestion(attempt.id, attempt.question, false);
@@ -272,11 +274,14 @@ Upstream::Upstream(Loop& loop, std::vector<GateConfigure::Server> servers)
     : loop_(loop), servers_(std::move(servers)) {}
 Upstream::~Upstream() = default;
 
-void Upstream::Ask(const std::string& name, Done done) {
+void Upstream::Forget(std::uint64_t number) { lookups_.erase(number); }
+
+std::uint64_t Upstream::Ask(const std::string& name, Done done) {
   const std::uint64_t number = ++last_;
   auto& lookup = lookups_[number];
   lookup = std::make_unique<Lookup>(*this, number, name, std::move(done));
   lookup->Begin();
+  return number;
 }
 
 }  // namespace caisson::egress::gate

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -44,8 +46,13 @@ class Upstream {
   Upstream(Loop& loop, std::vector<GateConfigure::Server> servers);
   ~Upstream();
 
-  // `name`: IsGateName. Calls `done` once, later.
-  void Ask(const std::string& name, Done done);
+  // Descriptors of one look-up at once.
+  static constexpr std::size_t kDescriptors = std::size(kAttempts);
+
+  // `name`: IsGateName. Calls `done` once, later. The number of this look-up, which no other has.
+  std::uint64_t Ask(const std::string& name, Done done);
+  // `done` is not called any more. One that has ended is fine.
+  void Forget(std::uint64_t number);
   std::size_t under_way() const { return lookups_.size(); }
 
  private:
