@@ -183,10 +183,9 @@ inline os::UniqueFd Connected(int type, const std::string& address, std::uint16_
       ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   ::fcntl(fd.get(), F_SETFL, 0);
-  how = error == 0              ? "open"
-        : error == ECONNREFUSED ? "refused"
-        : error == ETIMEDOUT    ? "nothing"
-                                : "prohibited";
+  // One that was accepted may have been reset before this looks at it.
+  const bool refused = error == ECONNREFUSED || error == ECONNRESET;
+  how = error == 0 ? "open" : refused ? "refused" : error == ETIMEDOUT ? "nothing" : "prohibited";
   if (error == EINVAL) how = "invalid";
   return fd;
 }
