@@ -21,9 +21,10 @@ constexpr std::size_t kStreamPiece = 64u << 10;
 }  // namespace
 
 ChannelPump::ChannelPump(guest::Loop& loop, Channels::Side side, os::UniqueFd stream,
-                         PumpCallbacks callbacks)
+                         PumpCallbacks callbacks, StreamKind kind)
     : loop_(loop),
       callbacks_(std::move(callbacks)),
+      kind_(kind),
       channels_(side, *this),
       again_(loop, [this] { stream_->Want(EPOLLIN | EPOLLOUT); }) {
   stream_ = std::make_unique<guest::EventSource>(
@@ -60,11 +61,15 @@ void ChannelPump::Break() {
 }
 
 void ChannelPump::OnStream(std::uint32_t events) {
-  if ((events & EPOLLIN) != 0 || (events & EPOLLHUP) != 0) {
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
     static thread_local std::array<char, kStreamPiece> buffer;
     const ssize_t n = ::read(stream_->fd(), buffer.data(), buffer.size());
     if (n > 0) {
       if (!channels_.Receive({buffer.data(), static_cast<std::size_t>(n)})) Break();
+    } else if (kind_ == StreamKind::kConnection &&
+               (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+      stream_->Want(0);
+      return Break();
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
       // The other end is away: a machine that was just copied gets it back.
       stream_->Want(0);

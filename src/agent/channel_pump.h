@@ -23,10 +23,16 @@ struct PumpCallbacks {
   std::function<void()> on_broken;                        // the stream is none, or has ended
 };
 
+enum class StreamKind : std::uint8_t {
+  kPort,        // its other end may be away for a while, as of a virtual serial port
+  kConnection,  // once it has ended, nothing more comes
+};
+
 class ChannelPump final : private ChannelEvents {
  public:
   // `stream` is not blocking. Calls nothing before the loop runs.
-  ChannelPump(guest::Loop& loop, Channels::Side side, os::UniqueFd stream, PumpCallbacks callbacks);
+  ChannelPump(guest::Loop& loop, Channels::Side side, os::UniqueFd stream, PumpCallbacks callbacks,
+              StreamKind kind = StreamKind::kPort);
   ~ChannelPump() override;
 
   void Greet(std::uint64_t number);
@@ -68,6 +74,7 @@ class ChannelPump final : private ChannelEvents {
 
   guest::Loop& loop_;
   PumpCallbacks callbacks_;
+  const StreamKind kind_;
   Channels channels_;
   std::map<std::uint32_t, Link> links_;
   std::unique_ptr<guest::EventSource> stream_;

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "agent/channel_pump.h"
+#include "agent/guest/host_streams.h"
 #include "agent/guest/self_endpoint.h"
 #include "os/syscall_error.h"
 
@@ -104,22 +105,11 @@ os::UniqueFd ListenAt(const std::string& path) {
 }
 
 os::UniqueFd OpenEntrance(const Options& options) {
+  if (options.vsock_port) return ListenOnVsock(*options.vsock_port);
+  if (options.stream_listener >= 0) return os::UniqueFd(options.stream_listener);
   if (!options.port.empty()) return os::UniqueFd(::open(options.port.c_str(), O_RDWR | O_CLOEXEC));
   if (!options.listen_path.empty()) return ListenAt(options.listen_path);
   return os::UniqueFd(options.listener);
-}
-
-// The connections of a virtual machine come as channels.
-std::unique_ptr<ChannelPump> Serve(Agent& agent, os::UniqueFd port) {
-  return std::make_unique<ChannelPump>(
-      agent.loop, Channels::Side::kAgent, std::move(port),
-      PumpCallbacks{.on_greeting = [&agent](std::uint64_t) { agent.Seal(); },
-                    .on_open =
-                        [&agent](os::UniqueFd socket) {
-                          agent.connections.push_back(
-                              std::make_unique<HostConnection>(agent, std::move(socket)));
-                        },
-                    .on_broken = {}});
 }
 
 class Acceptor {
@@ -181,8 +171,8 @@ Agent::Agent(const Options& options, std::uint64_t open_files)
               {.open_files = open_files, .processes = options.command_processes}),
       children(loop, spawner, [this] { watchers.NoteActivity(); }),
       processes(loop, children),
-      is_computer(!options.port.empty()),
-      sealed(!options.port.empty()) {
+      is_computer(options.has_computer()),
+      sealed(options.has_computer()) {
   BeginLife();
 }
 
@@ -227,7 +217,10 @@ std::string RunAgent(const Options& options) {
   for (const int fd : options.cgroup_procs) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   os::UniqueFd listener = OpenEntrance(options);
   if (!listener.valid()) {
-    return "open the entrance " + options.port + options.listen_path + ": " + os::ErrnoText(errno);
+    const std::string vsock =
+        options.vsock_port ? "vsock port " + std::to_string(*options.vsock_port) : "";
+    return "open the entrance " + options.port + options.listen_path + vsock + ": " +
+           os::ErrnoText(errno);
   }
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   if (::fcntl(listener.get(), F_SETFL, O_NONBLOCK) != 0) {
@@ -260,8 +253,11 @@ std::string RunAgent(const Options& options) {
   const Reaper reaper(agent, std::move(signals));
   std::unique_ptr<Acceptor> acceptor;
   std::unique_ptr<ChannelPump> pump;
-  if (agent.is_computer) {
-    pump = Serve(agent, std::move(listener));
+  std::unique_ptr<HostStreams> streams;
+  if (!options.port.empty()) {
+    pump = ServeChannels(agent, std::move(listener), StreamKind::kPort, {});
+  } else if (agent.is_computer) {
+    streams = std::make_unique<HostStreams>(agent, std::move(listener));
   } else {
     acceptor = std::make_unique<Acceptor>(agent, std::move(listener));
   }

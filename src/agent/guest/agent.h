@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,11 @@ struct Options {
   // Not empty: in place of either, a virtual serial port with channels (agent/channels.h); the
   // agent then has the whole computer (guest/computer.h).
   std::string port;
+  // Likewise: a vsock port on which the host connects (host_streams.h), or a socket that listens
+  // for such connections already.
+  std::optional<std::uint32_t> vsock_port;
+  int stream_listener = -1;
+  bool has_computer() const { return !port.empty() || vsock_port || stream_listener >= 0; }
   std::vector<int> cgroup_procs;
   std::uint64_t command_processes = 0;  // of one user; 0: no limit of ours
   std::uint16_t self_port = 1029;       // 0: any that is free

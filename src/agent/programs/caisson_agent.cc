@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// caisson-agent [--listen-fd N | --listen-path PATH | --port PATH] [--cgroup-procs FD[,FD…]]
-//               [--command-processes N] [--self-port PORT]
+// caisson-agent [--listen-fd N | --listen-path PATH | --port PATH | --vsock PORT | --stream-fd N]
+//               [--cgroup-procs FD[,FD…]] [--command-processes N] [--self-port PORT]
 //
 // The agent that runs inside a machine, as pid 1 of a jail or as a service of a virtual machine.
-// Descriptor 3, or N, is a listening stream socket, or it makes one at PATH. As `timeout` it is
-// timeout(1).
+// Descriptor 3, or N, is a listening stream socket, or it makes one at PATH. In a virtual machine
+// the host comes through a virtual serial port, or connects by vsock (or to the socket that listens
+// as N). As `timeout` it is timeout(1).
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -19,8 +20,8 @@ namespace {
 using caisson::agent::guest::Options;
 
 constexpr char kUsage[] =
-    "usage: caisson-agent [--listen-fd N | --listen-path PATH | --port PATH]\n"
-    "                     [--cgroup-procs FD[,FD...]]\n"
+    "usage: caisson-agent [--listen-fd N | --listen-path PATH | --port PATH |\n"
+    "                      --vsock PORT | --stream-fd N] [--cgroup-procs FD[,FD...]]\n"
     "                     [--command-processes N] [--self-port PORT]\n";
 
 std::optional<int> ReadNumber(std::string_view text, int most) {
@@ -57,6 +58,10 @@ bool ReadOption(std::string_view name, std::string_view value, Options& options)
   if (!number) return false;
   if (name == "--listen-fd") {
     options.listener = *number;
+  } else if (name == "--stream-fd") {
+    options.stream_listener = *number;
+  } else if (name == "--vsock") {
+    options.vsock_port = static_cast<std::uint32_t>(*number);
   } else if (name == "--command-processes") {
     options.command_processes = static_cast<std::uint64_t>(*number);
   } else if (name == "--self-port") {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first program of a virtual machine, /init of its initial file system: loads the modules that
 // /modules/order names, mounts the image (vda, EROFS) with the machine's disk (vdb, ext4) over it,
-// makes the cgroup of commands, and becomes the agent, which is beside it. What fails is told on
-// the console, and the kernel then gives up for want of a first process.
+// makes the cgroup of commands, and becomes the agent, which is beside it. The host reaches it
+// through the virtual serial port, or by vsock where the kernel is told caisson.vsock=PORT. What
+// fails is told on the console, and the kernel then gives up for want of a first process.
 #include <dirent.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -74,6 +75,14 @@ void LoadModules() {
 void AwaitDevice(const char* path) {
   for (int step = 0; step < kDeviceSteps && ::access(path, F_OK) != 0; ++step) ::usleep(1'000);
   Must(::access(path, F_OK) == 0, path);
+}
+
+// Empty when it is not there.
+std::string WordAfter(const std::string& words, const std::string& key) {
+  const std::size_t at = words.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return words.substr(begin, words.find_first_of(" \n", begin) - begin);
 }
 
 // "/dev/vport2p1": the first number is that of its device on the bus.
@@ -154,14 +163,17 @@ int main() {
   Mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
   Mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC);
   LoadModules();
-  if (ReadAll("/proc/cmdline").find("caisson.trial") != std::string::npos) {
+  const std::string words = ReadAll("/proc/cmdline");
+  if (words.find("caisson.trial") != std::string::npos) {
     std::fprintf(stderr, "caisson-guest-init: trial\n");
     ::sync();
     ::reboot(RB_AUTOBOOT);
   }
   RaiseLoopback();
   for (const char* device : {"/dev/vda", "/dev/vdb"}) AwaitDevice(device);
-  std::string place = AwaitPort();
+  std::string place = WordAfter(words, " caisson.vsock=");
+  const bool by_vsock = !place.empty();
+  if (!by_vsock) place = AwaitPort();
   const int agent = ::open("/caisson-agent", O_RDONLY | O_CLOEXEC);
   Must(agent >= 0, "open the agent");
   MakeRoot();
@@ -170,8 +182,10 @@ int main() {
   std::string descriptor = std::to_string(procs);
   char name[] = "caisson-agent";
   char port[] = "--port";
+  char vsock[] = "--vsock";
   char groups[] = "--cgroup-procs";
-  std::array<char*, 6> arguments = {name, port, place.data(), groups, descriptor.data(), nullptr};
+  std::array<char*, 6> arguments = {name,   by_vsock ? vsock : port, place.data(),
+                                    groups, descriptor.data(),       nullptr};
   char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   std::array<char*, 2> environment = {path, nullptr};
   ::syscall(SYS_execveat, agent, "", arguments.data(), environment.data(), AT_EMPTY_PATH);
