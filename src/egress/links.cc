@@ -104,6 +104,27 @@ Result<void> Links::SetUp(const EndSetup& end) {
   return socket_.Do(RouteMessage(index, 0, 0, end.neighbour, end.address), what);
 }
 
+Result<void> Links::MakeBridge(const std::string& name, const std::vector<std::string>& links) {
+  const std::string what = "make the bridge " + name;
+  NetlinkMessage message(RTM_NEWLINK, kCreate);
+  message.Append(ifinfomsg{});
+  message.PutText(IFLA_IFNAME, name);
+  const std::size_t info = message.Begin(IFLA_LINKINFO);
+  message.PutText(IFLA_INFO_KIND, "bridge").End(info);
+  CAISSON_TRY(socket_.Do(message, what));
+  const int bridge = IndexOf(name);
+  for (const std::string& link : links) {
+    NetlinkMessage join(RTM_NEWLINK, 0);
+    ifinfomsg header{};
+    header.ifi_index = IndexOf(link);
+    header.ifi_flags = IFF_UP;
+    header.ifi_change = IFF_UP;
+    join.Append(header).Put(IFLA_MASTER, bridge);
+    CAISSON_TRY(socket_.Do(join, what + " with " + link));
+  }
+  return socket_.Do(StateMessage(bridge, true), what);
+}
+
 Result<void> Links::SetDown(const std::string& name) {
   const int index = IndexOf(name);
   if (index == 0) return {};

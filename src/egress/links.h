@@ -38,6 +38,8 @@ class Links {
   // Fails with os.syscall.
   Result<void> MakePair(const LinkEnd& here, const LinkEnd& there, int peer_fd);
   Result<void> SetUp(const EndSetup& end);
+  // Makes a bridge, which has no address and asks nothing on the wire, with these links, all up.
+  Result<void> MakeBridge(const std::string& name, const std::vector<std::string>& links);
   // One that is not there is fine.
   Result<void> SetDown(const std::string& name);
   // Takes both ends away. One that is not there is fine.

@@ -20,6 +20,10 @@ namespace caisson::egress {
 namespace {
 
 constexpr const char* kMachineLink = "eth0";
+// Between that link and a tap: their own numbers, since the machine behind the tap has its own.
+constexpr const char* kBridge = "bridge";
+constexpr Mac kBridgedLinkMac = {0x02, 0xca, 0x15, 0x50, 0x00, 0x04};
+constexpr Mac kNamedTapMac = {0x02, 0xca, 0x15, 0x50, 0x00, 0x05};
 
 Mac MachineMac(std::uint32_t index) {
   return {0x02,
@@ -99,6 +103,31 @@ Result<os::UniqueFd> Gateway::ConnectTap(std::uint32_t index) {
   return tap;
 }
 
+Result<void> Gateway::ConnectNamedTap(std::uint32_t index, uid_t owner) {
+  CAISSON_TRY(os::DropNetworkNamespace(PathOf(index)));
+  CAISSON_ASSIGN(const os::UniqueFd inside_fd,
+                 os::MakeNetworkNamespace(PathOf(index), PrepareMachine));
+  CAISSON_TRY(links_->MakePair({LinkName(index), kGatewayMac}, {kMachineLink, kBridgedLinkMac},
+                               inside_fd.get()));
+  std::optional<Links> machine;
+  CAISSON_TRY(os::InNetworkNamespace(inside_fd.get(), [&]() -> Result<void> {
+    CAISSON_TRY(egress::MakeTap({kNamedTap, kNamedTapMac}, owner));
+    CAISSON_ASSIGN(machine, Links::Open());
+    return {};
+  }));
+  CAISSON_TRY(machine->MakeBridge(kBridge, {kMachineLink, kNamedTap}));
+  CAISSON_TRY(SetUpEnd(index));
+  return machine->AwaitCarrier(kMachineLink);
+}
+
+Result<void> Gateway::AwaitNamedTap(std::uint32_t index) {
+  CAISSON_ASSIGN(const os::UniqueFd inside_fd, os::OpenNetworkNamespace(PathOf(index)));
+  return os::InNetworkNamespace(inside_fd.get(), []() -> Result<void> {
+    CAISSON_ASSIGN(Links links, Links::Open());
+    return links.AwaitCarrier(kNamedTap);
+  });
+}
+
 Result<void> Gateway::SetUpEnd(std::uint32_t index) {
   return links_->SetUp({.name = LinkName(index),
                         .address = inside(),
@@ -136,8 +165,28 @@ Result<TapNetwork> Gateway::MakeTap(const Policy& policy) {
     (void)Remove(index);
     return Fail(std::move(made).error());
   }
+  return TapOf(index, *std::move(tap));
+}
+
+Result<TapNetwork> Gateway::MakeNamedTap(const Policy& policy, uid_t owner) {
+  std::uint32_t index = 0;
+  Result<void> made;
+  {
+    const std::lock_guard lock(mutex_);
+    CAISSON_ASSIGN(index, TakeIndex());
+    made = ConnectNamedTap(index, owner);
+  }
+  if (made) made = ApplyAndTell({index, AddressOf(index), policy}, Rules::kNew);
+  if (!made) {
+    (void)Remove(index);
+    return Fail(std::move(made).error());
+  }
+  return TapOf(index, os::UniqueFd());
+}
+
+TapNetwork Gateway::TapOf(std::uint32_t index, os::UniqueFd tap) const {
   return TapNetwork{.network = {index, FormatAddress(AddressOf(index)), PathOf(index)},
-                    .tap = *std::move(tap),
+                    .tap = std::move(tap),
                     .mac = FormatMac(MachineMac(index)),
                     .gateway = FormatAddress(inside()),
                     .gateway_mac = FormatMac(kGatewayMac)};

@@ -13,6 +13,8 @@
 // we do not know is cut off, and without the gate no name is open. Thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -79,6 +81,8 @@ struct TapNetwork {
   std::string gateway_mac;
 };
 
+inline constexpr const char* kNamedTap = "tap0";
+
 struct Traffic {
   std::uint64_t sent_bytes =
       0;  // that went out, by the machine's own packets; refused ones do not count
@@ -103,6 +107,11 @@ class Gateway {
   Result<Network> Make(const Policy& policy);
   // Likewise.
   Result<TapNetwork> MakeTap(const Policy& policy);
+  // Likewise, for a monitor that opens its tap by name (kNamedTap, in the network's namespace) as
+  // the user `owner`, who needs no rights over any network for it. `tap` is invalid.
+  Result<TapNetwork> MakeNamedTap(const Policy& policy, uid_t owner);
+  // What a machine sends is lost until the kernel has seen that its tap was opened: makes it see.
+  Result<void> AwaitNamedTap(std::uint32_t index);
   // The network that is there already, with these rules. Fails with egress.no_network, and as
   // Apply.
   Result<Network> Adopt(std::uint32_t index, const Policy& policy,
@@ -171,6 +180,8 @@ class Gateway {
   Result<std::uint32_t> TakeIndex();
   Result<void> Connect(std::uint32_t index);
   Result<os::UniqueFd> ConnectTap(std::uint32_t index);
+  Result<void> ConnectNamedTap(std::uint32_t index, uid_t owner);
+  TapNetwork TapOf(std::uint32_t index, os::UniqueFd tap) const;
   Result<void> SetUpEnd(std::uint32_t index);
   enum class Rules : std::uint8_t { kNew, kReplaced };
   Result<void> ApplyAndTell(MachineRules rules, Rules which);

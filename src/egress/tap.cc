@@ -16,13 +16,16 @@
 
 namespace caisson::egress {
 
-Result<os::UniqueFd> MakeTap(const LinkEnd& end) {
+Result<os::UniqueFd> MakeTap(const LinkEnd& end, std::optional<uid_t> owner) {
   CAISSON_ASSIGN(os::UniqueFd tap, os::OpenFile("/dev/net/tun", O_RDWR | O_NONBLOCK));
   ifreq request{};
   std::strncpy(request.ifr_name, end.name.c_str(), sizeof request.ifr_name - 1);
   request.ifr_flags = IFF_TAP | IFF_NO_PI;
   if (::ioctl(tap.get(), TUNSETIFF, &request) != 0) return os::SyscallError("make a tap");
   if (::ioctl(tap.get(), TUNSETPERSIST, 1) != 0) return os::SyscallError("keep a tap");
+  if (owner && ::ioctl(tap.get(), TUNSETOWNER, static_cast<unsigned long>(*owner)) != 0) {
+    return os::SyscallError("give a tap away");
+  }
   const os::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   request.ifr_hwaddr = {};
   request.ifr_hwaddr.sa_family = ARPHRD_ETHER;

@@ -60,6 +60,8 @@ class LoopbackOnly final : public Networks {
   }
 
   Result<TapPlace> MakeTap() override { return TapPlace{}; }
+  Result<TapPlace> MakeNamedTap(uid_t) override { return TapPlace{}; }
+  Result<void> AwaitNamedTap(std::uint32_t) override { return {}; }
   Result<void> Apply(std::uint32_t, const egress::Policy&) override { return {}; }
   Result<void> Adopt(std::uint32_t, const egress::Policy&) override { return {}; }
   Result<void> Remove(std::uint32_t index) override {
@@ -105,13 +107,15 @@ class OfGateway final : public Networks {
   }
   Result<TapPlace> MakeTap() override {
     CAISSON_ASSIGN(egress::TapNetwork made, gateway_->MakeTap(egress::Policy::DenyAll()));
-    return TapPlace{.place = {.index = made.network.index,
-                              .address = std::move(made.network.address),
-                              .path = std::move(made.network.namespace_path)},
-                    .tap = std::move(made.tap),
-                    .mac = std::move(made.mac),
-                    .gateway = std::move(made.gateway),
-                    .gateway_mac = std::move(made.gateway_mac)};
+    return PlaceOf(std::move(made));
+  }
+  Result<TapPlace> MakeNamedTap(uid_t owner) override {
+    CAISSON_ASSIGN(egress::TapNetwork made,
+                   gateway_->MakeNamedTap(egress::Policy::DenyAll(), owner));
+    return PlaceOf(std::move(made));
+  }
+  Result<void> AwaitNamedTap(std::uint32_t index) override {
+    return gateway_->AwaitNamedTap(index);
   }
   Result<void> Apply(std::uint32_t index, const egress::Policy& policy) override {
     return gateway_->Apply(index, policy);
@@ -139,6 +143,15 @@ class OfGateway final : public Networks {
   std::vector<std::string> name_servers() const override { return gateway_->name_servers(); }
 
  private:
+  static TapPlace PlaceOf(egress::TapNetwork made) {
+    return {.place = {.index = made.network.index,
+                      .address = std::move(made.network.address),
+                      .path = std::move(made.network.namespace_path)},
+            .tap = std::move(made.tap),
+            .mac = std::move(made.mac),
+            .gateway = std::move(made.gateway),
+            .gateway_mac = std::move(made.gateway_mac)};
+  }
   void Keep(const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any wake;

@@ -47,6 +47,10 @@ class Networks {
   virtual std::string WhyNoNames() const { return ""; }
   virtual Result<NetworkPlace> Make() = 0;  // nothing is open
   virtual Result<TapPlace> MakeTap() = 0;
+  // The same of a monitor that opens egress::kNamedTap in the namespace `place.path`, as the user
+  // `owner`; AwaitNamedTap once it has.
+  virtual Result<TapPlace> MakeNamedTap(uid_t owner) = 0;
+  virtual Result<void> AwaitNamedTap(std::uint32_t index) = 0;
   virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;
   virtual Result<void> Remove(std::uint32_t index) = 0;
