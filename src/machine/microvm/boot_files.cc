@@ -33,8 +33,12 @@ namespace fs = std::filesystem;
 
 // What the machines' devices and file systems need; the rest of it is in the kernel, or comes as a
 // dependency.
-constexpr std::array<std::string_view, 7> kModules = {
-    "virtio_mmio", "virtio_blk", "virtio_console", "virtio_net", "virtio-rng", "erofs", "overlay"};
+constexpr std::array<std::string_view, 8> kModules = {
+    "virtio_mmio", "virtio_blk", "virtio_console", "vmw_vsock_virtio_transport",
+    "virtio_net",  "virtio-rng", "erofs",          "overlay"};
+// Of them those that serve one link of the agent alone.
+constexpr std::string_view kOfSerialPort = "virtio_console";
+constexpr std::string_view kOfVsock = "vsock";
 
 std::unexpected<Status> Unavailable(const std::string& what) {
   return Fail(errors::kMachineUnavailable, what);
@@ -120,13 +124,30 @@ class Archive {
   unsigned inode_ = 0;
 };
 
+// The lines of modules/order that a guest with such a link needs.
+Result<std::string> OrderFor(const fs::path& kernel, AgentLink link) {
+  CAISSON_ASSIGN(const std::string all, ReadWhole(kernel / "modules/order"));
+  const bool by_vsock = link == AgentLink::kVsock;
+  if (by_vsock && all.find(kOfVsock) == std::string::npos) {
+    return Unavailable("the kernel in " + kernel.string() +
+                       " has no modules for vsock; fetch it anew with `caisson images kernel`");
+  }
+  const std::string_view not_needed = by_vsock ? kOfSerialPort : kOfVsock;
+  std::string order;
+  std::istringstream lines(all);
+  for (std::string name; std::getline(lines, name);) {
+    if (name.find(not_needed) == std::string::npos) order += name + "\n";
+  }
+  return order;
+}
+
 Result<std::string> MakeArchive(const fs::path& kernel, const std::string& agent,
-                                const std::string& init) {
+                                const std::string& init, AgentLink link) {
   Archive archive;
   archive.Directory("dev");
   archive.Device("dev/console", 5, 1);
   archive.Directory("modules");
-  CAISSON_ASSIGN(const std::string order, ReadWhole(kernel / "modules/order"));
+  CAISSON_ASSIGN(const std::string order, OrderFor(kernel, link));
   archive.File("modules/order", order, false);
   std::istringstream lines(order);
   for (std::string name; std::getline(lines, name);) {
@@ -170,6 +191,12 @@ Result<std::string> VersionOf(const KernelOptions& options, const std::string& p
     return Unavailable("apt has no " + package + "; run apt-get update");
   }
   return package + " " + version + "\n";
+}
+
+std::string ListOfModules() {
+  std::string text = "modules";
+  for (const std::string_view name : kModules) text += " " + std::string(name);
+  return text + "\n";
 }
 
 struct Scratch {
@@ -247,7 +274,9 @@ Result<std::string> FetchKernel(const KernelOptions& options) {
   };
   CAISSON_ASSIGN(const std::string package, RealPackage(options));
   CAISSON_ASSIGN(const std::string version, VersionOf(options, package));
-  if (const auto has = os::ReadSmallFile(options.directory + "/version"); has && *has == version) {
+  // One that was fetched for fewer modules is fetched anew.
+  const std::string whole = version + ListOfModules();
+  if (const auto has = os::ReadSmallFile(options.directory + "/version"); has && *has == whole) {
     say(package + " is there");
     return version;
   }
@@ -258,7 +287,7 @@ Result<std::string> FetchKernel(const KernelOptions& options) {
   say("fetching " + package);
   CAISSON_TRY(Unpack(options, package, scratch.path));
   say("taking the kernel and its modules");
-  CAISSON_TRY(Collect(scratch.path + "/root", scratch.path + "/new", version));
+  CAISSON_TRY(Collect(scratch.path + "/root", scratch.path + "/new", whole));
   fs::remove_all(options.directory, error);
   fs::rename(scratch.path + "/new", options.directory, error);
   if (error) return Unavailable("make " + options.directory + ": " + error.message());
@@ -266,12 +295,13 @@ Result<std::string> FetchKernel(const KernelOptions& options) {
 }
 
 Result<BootFiles> MakeBootFiles(const std::string& kernel, const std::string& agent,
-                                const std::string& init, const std::string& directory) {
+                                const std::string& init, const std::string& directory,
+                                AgentLink link) {
   if (!fs::exists(kernel + "/vmlinuz")) {
     return Unavailable("there is no kernel for virtual machines in " + kernel +
                        "; fetch one with `caisson images kernel`");
   }
-  CAISSON_ASSIGN(const std::string archive, MakeArchive(kernel, agent, init));
+  CAISSON_ASSIGN(const std::string archive, MakeArchive(kernel, agent, init, link));
   CAISSON_ASSIGN(const std::string image, ReadWhole(kernel + "/vmlinuz"));
   BootFiles files{.directory = directory, .id = digest::Sha256Hex(image + archive)};
   if (const auto has = os::ReadSmallFile(directory + "/id"); has && *has == files.id) return files;

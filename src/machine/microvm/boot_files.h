@@ -4,6 +4,7 @@
 // modules, caisson-guest-init and the agent.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -27,6 +28,9 @@ struct KernelOptions {
 // machine.unavailable.
 Result<std::string> FetchKernel(const KernelOptions& options);
 
+// How the agent is reached, which decides what the guest has for it.
+enum class AgentLink : std::uint8_t { kSerialPort, kVsock };
+
 struct BootFiles {
   std::string directory;  // with vmlinuz and initrd
   std::string id;         // sha256 of both: what was saved goes on with the same ones only
@@ -34,7 +38,8 @@ struct BootFiles {
 // Makes `directory` from what FetchKernel has left in `kernel`; takes what is there when it is of
 // the same. Fails with machine.unavailable.
 Result<BootFiles> MakeBootFiles(const std::string& kernel, const std::string& agent,
-                                const std::string& init, const std::string& directory);
+                                const std::string& init, const std::string& directory,
+                                AgentLink link = AgentLink::kSerialPort);
 
 // The modules that depend on none that comes later, from their own words (`depends=`).
 // For tests: `bytes` of an object file.

@@ -191,7 +191,9 @@ Result<void> Microvm::PrepareSave() {
   CAISSON_TRY(Yard::NewFile(slot_->own() + "/state", *slot_, 0));
   CAISSON_TRY(Yard::NewFile(memory, *slot_, 0));
   // One that has booted by itself went on from nothing.
-  if (::access(base.c_str(), R_OK) == 0) CAISSON_TRY(CopyContents(base, memory));
+  if (!yard().saves_whole() && ::access(base.c_str(), R_OK) == 0) {
+    CAISSON_TRY(CopyContents(base, memory));
+  }
   prepared_ = true;
   return {};
 }
@@ -321,19 +323,16 @@ Result<Stats> Microvm::ReadStats() {
 
 class MicrovmDriver final : public LocalDriver {
  public:
-  static Result<std::unique_ptr<LocalDriver>> Open(const MicrovmOptions& options,
-                                                   SharedParts parts) {
-    auto driver = std::make_unique<MicrovmDriver>();
-    CAISSON_ASSIGN(driver->parts_.yard, Yard::Open(options, std::move(parts)));
-    driver->parts_.templates = std::make_unique<Templates>(*driver->parts_.yard);
-    return driver;
+  MicrovmDriver(std::unique_ptr<Yard> yard, std::string name, std::string isolation)
+      : name_(std::move(name)), isolation_(std::move(isolation)) {
+    parts_.templates = std::make_unique<Templates>(*yard);
+    parts_.yard = std::move(yard);
   }
 
   Capabilities capabilities() const override {
     const bool emulated = yard().accelerator() == Accelerator::kTcg;
-    return {.driver = "microvm",
-            .isolation = emulated ? "a kernel of its own below QEMU, whose processor is emulated"
-                                  : "a kernel of its own below QEMU and KVM",
+    return {.driver = name_,
+            .isolation = isolation_,
             .isolation_class = "hardware-virtualized",
             .emulated = emulated,
             .pause = Level::kDisk,
@@ -392,13 +391,24 @@ class MicrovmDriver final : public LocalDriver {
 
  private:
   Yard& yard() const { return *parts_.yard; }
+  const std::string name_;
+  const std::string isolation_;
   Parts parts_;
 };
 
 }  // namespace
 
+std::unique_ptr<LocalDriver> DriverOf(std::unique_ptr<Yard> yard, std::string name,
+                                      std::string isolation) {
+  return std::make_unique<MicrovmDriver>(std::move(yard), std::move(name), std::move(isolation));
+}
+
 Result<std::unique_ptr<LocalDriver>> OpenMicrovm(const MicrovmOptions& options, SharedParts parts) {
-  return MicrovmDriver::Open(options, std::move(parts));
+  CAISSON_ASSIGN(std::unique_ptr<Yard> yard, Yard::Open(options, std::move(parts)));
+  const bool emulated = yard->accelerator() == Accelerator::kTcg;
+  return DriverOf(std::move(yard), "microvm",
+                  emulated ? "a kernel of its own below QEMU, whose processor is emulated"
+                           : "a kernel of its own below QEMU and KVM");
 }
 
 }  // namespace caisson::machine::microvm

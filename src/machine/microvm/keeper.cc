@@ -11,28 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "agent/channel_pump.h"
 #include "agent/frames.h"
 #include "agent/guest/loop.h"
 #include "agent/messages.h"
 #include "errors/machine.h"
-#include "machine/disk.h"
-#include "machine/microvm/command_line.h"
-#include "machine/microvm/memory.h"
-#include "machine/microvm/qmp.h"
-#include "os/argument_pointers.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::microvm {
@@ -44,12 +34,9 @@ using agent::guest::milliseconds;
 using agent::guest::Timer;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kQemuPatience{20'000};
-constexpr milliseconds kSavePatience{120'000};
 constexpr milliseconds kAgentPatience{20'000};
 // An agent that does not answer in time is a guest's own doing: the machine stops all the same.
 constexpr milliseconds kQuiescePatience{10'000};
-constexpr std::size_t kKeptWords = 4096;
 // After a guest has broken the stream.
 constexpr milliseconds kGreetAgain{1'000};
 constexpr milliseconds kMonitorPause{5'000};
@@ -63,7 +50,8 @@ std::int64_t Now() {
 std::string Own(const char* name) { return std::string(kInsideOwn) + "/" + name; }
 
 Outcome OutcomeOf(const Status& status) {
-  return status.code == errors::kMachineFull ? Outcome::kFull : Outcome::kFailed;
+  if (status.code == errors::kMachineFull) return Outcome::kFull;
+  return status.code == errors::kMachineDamaged ? Outcome::kDamaged : Outcome::kFailed;
 }
 
 // One operation of the agent that answers kOk or kFailed, over a channel of its own.
@@ -120,37 +108,36 @@ class AgentCall {
 
 class Keeper {
  public:
-  explicit Keeper(const Plan& plan)
+  Keeper(const Plan& plan, Monitor& monitor)
       : plan_(plan),
+        monitor_(monitor),
         boot_timer_(loop_, [this] { BootFailed(); }),
-        greet_timer_(loop_, [this] { Greet(); }),
+        greet_timer_(loop_, [this] { GreetAgain(); }),
         monitor_timer_(loop_, [this] {
-          qmp_->Forget();
+          monitor_.Tidy();
           monitor_timer_.Set(kMonitorPause);
         }) {}
 
   [[noreturn]] void Run() {
     Watch();
     Listen(control_listener_, kControlFd, [this](os::UniqueFd fd) { TakeHelper(std::move(fd)); });
-    started_ = StartQemu();
-    if (started_) started_ = Load();
-    if (started_) {
-      Greet();
-      monitor_timer_.Set(kMonitorPause);
-    }
+    boot_timer_.Set(milliseconds(plan_.boot_patience_ms));
+    started_ = monitor_.Start(loop_, [this](os::UniqueFd stream, agent::StreamKind kind) {
+      Take(std::move(stream), kind);
+    });
+    if (started_) monitor_timer_.Set(kMonitorPause);
     loop_.Run();
   }
 
  private:
-  // --- QEMU ---
-
-  Result<void> StartQemu();
-  Result<void> Load();
   void Watch();
-  [[noreturn]] void End() { ::_exit(0); }
   // The whole of what belongs together ends with the first process.
+  [[noreturn]] void End() { ::_exit(0); }
 
+  void Take(os::UniqueFd stream, agent::StreamKind kind);
   void Greet();
+  void GreetAgain();
+  void LoseAgent();
   void Renew();
   void BootFailed() {
     agent_state_ = AgentState::kSilent;
@@ -182,24 +169,19 @@ class Keeper {
   void Stop();
   void GoOn();
   void Save();
-  Result<std::uint64_t> SaveStopped();
   void Grow(std::uint64_t bytes);
-  Result<void> GrowFile(std::uint64_t bytes);
 
   enum class AgentState : std::uint8_t { kComing, kReady, kSilent };
 
   const Plan plan_;
+  Monitor& monitor_;
   Loop loop_;
   Timer boot_timer_;
   Timer greet_timer_;
   Timer monitor_timer_;
   Result<void> started_;
-  pid_t qemu_ = 0;
-  std::optional<Qmp> qmp_;
   std::unique_ptr<agent::ChannelPump> pump_;
   std::unique_ptr<EventSource> signals_;
-  std::unique_ptr<EventSource> words_;  // of QEMU, on its standard error
-  std::string last_words_;
   std::unique_ptr<EventSource> control_listener_;
   std::unique_ptr<EventSource> agent_listener_;
   std::unique_ptr<EventSource> helper_;
@@ -222,84 +204,6 @@ Result<os::FdPair> Pair() {
 
 void SetNonBlocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-Result<void> Keeper::StartQemu() {
-  CAISSON_ASSIGN(os::FdPair monitor, Pair());
-  CAISSON_ASSIGN(os::FdPair port, Pair());
-  CAISSON_ASSIGN(os::FdPair words, os::MakePipe());
-  std::vector<std::string> command = QemuCommand(
-      plan_, {.monitor = monitor.second.get(), .port = port.second.get(), .tap = kTapFd});
-  std::vector<std::string> variables = {"PATH=/usr/bin", "LC_ALL=C", "TMPDIR=/tmp"};
-  if (!plan_.shares_memory) {
-    variables.push_back(std::string("LD_PRELOAD=") + kInsidePreload);
-    variables.push_back("CAISSON_PRIVATE_MEMORY=" + MemoryFile(plan_));
-  }
-  const std::vector<char*> arguments = os::ArgumentPointers(command);
-  const std::vector<char*> environment = os::ArgumentPointers(variables);
-  qemu_ = ::fork();
-  if (qemu_ < 0) return os::SyscallError("fork");
-  if (qemu_ == 0) {
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int fd : {monitor.second.get(), port.second.get(), kTapFd}) ::fcntl(fd, F_SETFD, 0);
-    ::dup2(words.second.get(), 1);
-    ::dup2(words.second.get(), 2);
-    ::close(kControlFd);
-    ::close(kAgentFd);
-    ::execve(arguments[0], arguments.data(), environment.data());
-    std::perror("execute QEMU");
-    ::_exit(127);
-  }
-  // Its ends are its own, so that their end is seen.
-  monitor.second.Reset();
-  port.second.Reset();
-  words.second.Reset();
-  words_ = std::make_unique<EventSource>(loop_, std::move(words.first), [this](std::uint32_t) {
-    std::array<char, 1024> piece{};
-    const ssize_t n = ::read(words_->fd(), piece.data(), piece.size());
-    if (n <= 0) return words_->Want(0);
-    last_words_.append(piece.data(), static_cast<std::size_t>(n));
-    if (last_words_.size() > kKeptWords) last_words_.erase(0, last_words_.size() - kKeptWords);
-  });
-  SetNonBlocking(words_->fd());
-  words_->Want(EPOLLIN);
-  SetNonBlocking(port.first.get());
-  pump_ = std::make_unique<agent::ChannelPump>(
-      loop_, agent::Channels::Side::kHost, std::move(port.first),
-      agent::PumpCallbacks{.on_greeting = [this](std::uint64_t) { Renew(); },
-                           .on_open = {},
-                           .on_broken =
-                               [this] {
-                                 agent_state_ = AgentState::kComing;
-                                 if (!greet_timer_.is_set()) greet_timer_.Set(kGreetAgain);
-                               }});
-  qmp_.emplace(std::move(monitor.first));
-  if (auto begun = qmp_->Begin(kQemuPatience); !begun) {
-    std::array<char, 2048> piece{};
-    const ssize_t n = ::read(words_->fd(), piece.data(), piece.size());
-    std::string text = begun.error().message;
-    if (n > 0) text += ": " + std::string(piece.data(), static_cast<std::size_t>(n));
-    return Fail(errors::kMachineVmFailed, text);
-  }
-  return {};
-}
-
-json::Object IgnoreShared() {
-  json::Array list;
-  list.emplace_back(json::Object{{"capability", "x-ignore-shared"}, {"state", true}});
-  return json::Object{{"capabilities", json::Value(std::move(list))}};
-}
-
-Result<void> Keeper::Load() {
-  CAISSON_TRY(qmp_->Do("migrate-set-capabilities", IgnoreShared()));
-  if (plan_.base.empty()) return {};
-  CAISSON_TRY(qmp_->Do("migrate-incoming",
-                       json::Object{{"uri", std::string("file:") + kInsideBase + "/state"}}));
-  CAISSON_TRY(qmp_->AwaitLoaded(kQemuPatience));
-  CAISSON_TRY(qmp_->Do("cont"));
-  return {};
-}
-
 void Keeper::Watch() {
   sigset_t blocked;
   ::sigemptyset(&blocked);
@@ -314,8 +218,11 @@ void Keeper::Watch() {
         while (::read(signals_->fd(), &info, sizeof info) > 0) continue;
         int status = 0;
         for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-          if (pid != qemu_) continue;
-          if (helper_ != nullptr) Answer(Outcome::kEnded, "QEMU has ended: " + last_words_);
+          // One that failed to start has its reason told to the helper first.
+          if (!monitor_.HasEnded(pid, status) || !started_) continue;
+          if (helper_ != nullptr) {
+            Answer(Outcome::kEnded, monitor_.name() + " has ended: " + monitor_.last_words());
+          }
           End();
         }
       });
@@ -324,17 +231,48 @@ void Keeper::Watch() {
 
 // --- the agent ---
 
+// With a new stream whatever went through the old one is over.
+void Keeper::Take(os::UniqueFd stream, agent::StreamKind kind) {
+  SetNonBlocking(stream.get());
+  if (pump_ != nullptr) {
+    loop_.Dispose(std::make_unique<agent::guest::Retired<agent::ChannelPump>>(std::move(pump_)));
+  }
+  pump_ = std::make_unique<agent::ChannelPump>(
+      loop_, agent::Channels::Side::kHost, std::move(stream),
+      agent::PumpCallbacks{.on_greeting =
+                               [this](std::uint64_t) {
+                                 greet_timer_.Clear();
+                                 Renew();
+                               },
+                           .on_open = {},
+                           .on_broken = [this] { LoseAgent(); }},
+      kind);
+  Greet();
+}
+
 void Keeper::Greet() {
   std::uint64_t number = 0;
   (void)!::getrandom(&number, sizeof number, 0);
   pump_->Greet(number);
-  boot_timer_.Set(milliseconds(plan_.boot_patience_ms));
+  if (!boot_timer_.is_set()) boot_timer_.Set(milliseconds(plan_.boot_patience_ms));
+  if (monitor_.greeting_patience().count() > 0) greet_timer_.Set(monitor_.greeting_patience());
+}
+
+void Keeper::GreetAgain() {
+  if (!monitor_.MakeNewStream()) Greet();
+}
+
+void Keeper::LoseAgent() {
+  agent_state_ = AgentState::kComing;
+  const milliseconds patience = monitor_.greeting_patience();
+  if (!greet_timer_.is_set()) greet_timer_.Set(patience.count() > 0 ? patience : kGreetAgain);
 }
 
 void Keeper::Ask(agent::FrameType type, const std::string& payload, milliseconds patience,
                  AgentCall::Done done) {
   auto pair = Pair();
-  if (!pair || !pump_->greeted()) return done(false, "there is no connection to it");
+  if (!pair || pump_ == nullptr || !pump_->greeted())
+    return done(false, "there is no connection to it");
   SetNonBlocking(pair->first.get());
   SetNonBlocking(pair->second.get());
   if (!pump_->Add(std::move(pair->first))) return done(false, "it has too many connections");
@@ -385,12 +323,14 @@ void Keeper::GrowThenOpen() {
     OpenToAgent();
     AnswerAwaitAgent();
   };
-  if (::stat(Own("disk.img").c_str(), &disk) != 0 ||
-      static_cast<std::uint64_t>(disk.st_size) >= plan_.disk_bytes) {
-    return open();
+  std::uint64_t bytes = std::exchange(grow_to_, 0);
+  if (::stat(Own("disk.img").c_str(), &disk) == 0 &&
+      static_cast<std::uint64_t>(disk.st_size) < plan_.disk_bytes) {
+    (void)monitor_.Grow(plan_.disk_bytes);
+    bytes = plan_.disk_bytes;
   }
-  (void)GrowFile(plan_.disk_bytes);
-  Ask(agent::FrameType::kGrowDisk, agent::Encode(agent::GrowDiskRequest{.bytes = plan_.disk_bytes}),
+  if (bytes == 0) return open();
+  Ask(agent::FrameType::kGrowDisk, agent::Encode(agent::GrowDiskRequest{.bytes = bytes}),
       kAgentPatience, [open](bool, const std::string&) { open(); });
 }
 
@@ -471,9 +411,9 @@ void Keeper::Perform(const Request& request) {
 void Keeper::Stop() {
   if (stopped_) return Answer(Outcome::kDone);
   const auto stop = [this](bool, const std::string&) {
-    const auto done = qmp_->Do("stop");
+    const auto done = monitor_.Stop();
     stopped_ = done.has_value();
-    Answer(done ? Result<void>() : std::unexpected(done.error()));
+    Answer(done);
   };
   if (plan_.shares_memory || agent_state_ != AgentState::kReady) return stop(false, "");
   Ask(agent::FrameType::kQuiesce, {}, kQuiescePatience, stop);
@@ -481,9 +421,20 @@ void Keeper::Stop() {
 
 void Keeper::GoOn() {
   if (!stopped_) return Answer(Outcome::kDone);
-  if (auto done = qmp_->Do("cont"); !done) return Answer(std::unexpected(done.error()));
+  const bool loses_stream = monitor_.LosesStream();
+  if (const auto done = monitor_.GoOn(); !done) return Answer(done);
   stopped_ = false;
-  if (agent_state_ != AgentState::kReady) return Answer(Outcome::kDone);
+  const bool was_ready = agent_state_ == AgentState::kReady;
+  if (loses_stream) {
+    agent_state_ = AgentState::kComing;
+    GreetAgain();
+  }
+  if (!was_ready) return Answer(Outcome::kDone);
+  if (loses_stream) {
+    // Greeted and renewed, its commands go on; that is told then.
+    awaits_agent_ = true;
+    return boot_timer_.Set(kAgentPatience);
+  }
   const agent::ThawRequest thaw{.now_ns = Now()};
   Ask(agent::FrameType::kThaw, agent::Encode(thaw), kAgentPatience,
       [this](bool answered, const std::string& why) {
@@ -497,30 +448,13 @@ void Keeper::GoOn() {
 void Keeper::Save() {
   if (!stopped_) return Answer(Outcome::kFailed, "the machine runs");
   const auto begin = Clock::now();
-  const auto saved = SaveStopped();
-  if (!saved) return Answer(OutcomeOf(saved.error()), saved.error().message);
+  if (const auto saved = monitor_.Save(); !saved) return Answer(saved);
   const auto took = std::chrono::nanoseconds(Clock::now() - begin).count();
   Answer(Outcome::kDone, "", static_cast<std::uint64_t>(took));
 }
 
-Result<std::uint64_t> Keeper::SaveStopped() {
-  // Both files are there already, since only the helper makes any.
-  CAISSON_TRY(qmp_->Do("migrate", json::Object{{"uri", "file:" + Own("state")}}));
-  CAISSON_TRY(qmp_->AwaitMigration(kSavePatience));
-  struct stat memory{};
-  if (::stat(Own("memory").c_str(), &memory) != 0) return os::SyscallError("find the new memory");
-  if (memory.st_size == 0) CAISSON_TRY(CopyContents(MemoryFile(plan_), Own("memory")));
-  if (plan_.shares_memory) return 0;
-  return WriteChangedMemory(qemu_, MemoryFile(plan_), Own("memory"));
-}
-
-Result<void> Keeper::GrowFile(std::uint64_t bytes) {
-  CAISSON_TRY(qmp_->Do("block_resize", json::Object{{"device", "disk"}, {"size", bytes}}));
-  return {};
-}
-
 void Keeper::Grow(std::uint64_t bytes) {
-  if (auto grown = GrowFile(bytes); !grown) return Answer(grown);
+  if (const auto grown = monitor_.Grow(bytes); !grown) return Answer(grown);
   if (stopped_) {
     grow_to_ = bytes;
     return Answer(Outcome::kDone);
@@ -534,8 +468,8 @@ void Keeper::Grow(std::uint64_t bytes) {
 
 }  // namespace
 
-void Keep(const Plan& plan) {
-  Keeper keeper(plan);
+void Keep(const Plan& plan, Monitor& monitor) {
+  Keeper keeper(plan, monitor);
   keeper.Run();
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/microvm/plan.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <limits>
+#include <string>
 
 #include "errors/machine.h"
+#include "json/reader.h"
 #include "machine/fields.h"
 
 namespace caisson::machine::microvm {
@@ -39,7 +44,11 @@ json::Value ToJson(const Plan& plan) {
                       {"gateway_mac", plan.gateway_mac},
                       {"memory_bytes", plan.memory_bytes},
                       {"pids", plan.pids},
-                      {"disk_bytes", plan.disk_bytes}};
+                      {"disk_bytes", plan.disk_bytes},
+                      {"firecracker", plan.firecracker},
+                      {"jailer", plan.jailer},
+                      {"jail_name", plan.jail_name},
+                      {"network_namespace", plan.network_namespace}};
 }
 
 Result<Plan> PlanFromJson(const json::Value& value) {
@@ -73,10 +82,25 @@ Result<Plan> PlanFromJson(const json::Value& value) {
   plan.memory_bytes = fields.Number("memory_bytes");
   plan.pids = fields.Number("pids");
   plan.disk_bytes = fields.Number("disk_bytes");
+  plan.firecracker = fields.Text("firecracker");
+  plan.jailer = fields.Text("jailer");
+  plan.jail_name = fields.Text("jail_name");
+  plan.network_namespace = fields.Text("network_namespace");
   if (!fields.missed().empty()) {
     return Fail(errors::kMachineProtocol, "a plan has no valid " + fields.missed());
   }
   return plan;
+}
+
+Result<Plan> ReadPlan() {
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (ssize_t n = 0; (n = ::read(kPlanFd, piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(n));
+  }
+  ::close(kPlanFd);
+  CAISSON_ASSIGN(const json::Value value, json::Read(text));
+  return PlanFromJson(value);
 }
 
 }  // namespace caisson::machine::microvm

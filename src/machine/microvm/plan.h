@@ -48,10 +48,16 @@ struct Plan {
   std::string address, mac, gateway, gateway_mac;
   std::uint64_t memory_bytes = 0, pids = 0;
   std::uint64_t disk_bytes = 0;  // a smaller disk grows once the agent answers
+  // For Firecracker alone; it gets no tap, but enters a namespace that has one.
+  std::string firecracker, jailer;  // programs
+  std::string jail_name;            // [a-zA-Z0-9-]{1,64}
+  std::string network_namespace;    // path; empty: one with nothing in it
 };
 
 json::Value ToJson(const Plan& plan);
 Result<Plan> PlanFromJson(const json::Value& value);
+// What this process was given as kPlanFd, which is closed then.
+Result<Plan> ReadPlan();
 
 inline constexpr const char* kInsideBoot = "/boot";
 inline constexpr const char* kInsideImage = "/image.erofs";

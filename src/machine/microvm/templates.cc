@@ -38,10 +38,9 @@ Result<std::string> Digests(const std::string& directory) {
 }  // namespace
 
 std::string Templates::KeyOf(const Shape& shape, std::uint64_t disk_bytes) const {
-  return digest::Sha256Hex(fmt::format("1 {} {} {} {} {} {} {} {} {}", yard_.boot_id(), shape.image,
+  return digest::Sha256Hex(fmt::format("1 {} {} {} {} {} {} {} {}", yard_.boot_id(), shape.image,
                                        shape.memory_bytes, shape.processors, shape.network,
-                                       disk_bytes, NameOf(yard_.accelerator()),
-                                       yard_.options().qemu, yard_.qemu_version()))
+                                       disk_bytes, NameOf(yard_.accelerator()), yard_.monitor()))
       .substr(0, 40);
 }
 

@@ -83,7 +83,7 @@ Result<std::unique_ptr<Yard>> Yard::Open(const MicrovmOptions& options, SharedPa
   return yard;
 }
 
-Result<void> Yard::Furnish() {
+Result<void> Yard::FindMonitor() {
   if (options_.qemu.empty()) options_.qemu = os::FindProgram("qemu-system-x86_64");
   if (options_.qemu.empty()) {
     return Fail(errors::kMachineUnavailable,
@@ -93,7 +93,14 @@ Result<void> Yard::Furnish() {
   ask.arguments = {options_.qemu, "--version"};
   CAISSON_ASSIGN(const os::ProgramEnd version, os::RunProgram(ask));
   qemu_version_ = version.output.substr(0, version.output.find('\n'));
-  for (const std::string& file : {options_.agent, options_.init, options_.vmm, options_.preload}) {
+  if (::access(options_.preload.c_str(), R_OK) == 0) return {};
+  return Fail(errors::kMachineUnavailable,
+              options_.preload + " is missing: " + os::ErrnoText(errno));
+}
+
+Result<void> Yard::Furnish() {
+  CAISSON_TRY(FindMonitor());
+  for (const std::string& file : {options_.agent, options_.init, options_.vmm}) {
     if (::access(file.c_str(), R_OK) != 0) {
       return Fail(errors::kMachineUnavailable, file + " is missing: " + os::ErrnoText(errno));
     }
@@ -105,13 +112,15 @@ Result<void> Yard::Furnish() {
       return Fail(errors::kMachineState, "mkdir " + part + ": " + os::ErrnoText(errno));
     }
   }
-  CAISSON_ASSIGN(boot_, MakeBootFiles(options_.kernel, options_.agent, options_.init,
-                                      state_.path() + "/boot"));
+  CAISSON_ASSIGN(boot_, MakeBoot(state_.path() + "/boot"));
   tsc_khz_ = MeasureTscKhz();
   return ChooseAccelerator();
 }
 
-// Boots the kernel and our first program, which ends at once for want of disks.
+Result<BootFiles> Yard::MakeBoot(const std::string& directory) const {
+  return MakeBootFiles(options_.kernel, options_.agent, options_.init, directory);
+}
+
 Result<void> Yard::TryKvm() const {
   Plan plan;
   plan.accelerator = Accelerator::kKvm;
@@ -137,6 +146,10 @@ Result<void> Yard::TryKvm() const {
                        KernelCommand(plan) + " caisson.trial",
                        "-serial",
                        "stdio"};
+  return RunTrial(program);
+}
+
+Result<void> Yard::RunTrial(const os::Program& program) {
   std::stop_source stop;
   std::jthread clock([&stop](const std::stop_token& over) {
     const auto end = std::chrono::steady_clock::now() + kTrialPatience;
@@ -155,21 +168,22 @@ Result<void> Yard::TryKvm() const {
                           end->messages.substr(0, 200)));
 }
 
+Result<std::string> Yard::WhyNoKvm() {
+  const std::string file = state_.path() + "/kvm-trial";
+  const std::string key = state_.boot() + " " + boot_id() + " " + monitor() + "\n";
+  const std::string known = os::ReadSmallFile(file).value_or("");
+  if (known.starts_with(key)) return known.substr(key.size());
+  const auto tried = TryKvm();
+  std::string why = tried ? "" : tried.error().message;
+  CAISSON_TRY(images::WriteFile(file, key + why));
+  return why;
+}
+
 Result<void> Yard::ChooseAccelerator() {
   std::string why = "there is no /dev/kvm that can be opened";
   if (!options_.try_kvm) why = "it shall not be tried";
   if (options_.try_kvm && ::access("/dev/kvm", R_OK | W_OK) == 0) {
-    // Once per boot of the host: a host whose processor hangs takes its time.
-    const std::string file = state_.path() + "/kvm-trial";
-    const std::string key = state_.boot() + " " + boot_.id + " " + qemu_version_ + "\n";
-    const std::string known = os::ReadSmallFile(file).value_or("");
-    if (known.starts_with(key)) {
-      why = known.substr(key.size());
-    } else {
-      const auto tried = TryKvm();
-      why = tried ? "" : tried.error().message;
-      CAISSON_TRY(images::WriteFile(file, key + why));
-    }
+    CAISSON_ASSIGN(why, WhyNoKvm());
     if (why.empty()) {
       accelerator_ = Accelerator::kKvm;
       return {};
@@ -294,8 +308,6 @@ Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const
   Plan plan;
   plan.uid = IdRanges::FirstIdOf(record.index);
   plan.scratch = state_.scratch();
-  plan.qemu = options_.qemu;
-  plan.preload = options_.preload;
   plan.boot = boot_.directory;
   CAISSON_ASSIGN(plan.image, ErofsOf(slot.image->image));
   plan.own = slot.own();
@@ -303,7 +315,6 @@ Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const
   plan.accelerator = accelerator_;
   plan.ram_bytes = RamBytes(record.spec.memory_bytes);
   plan.processors = ProcessorsOf(record.spec.cpus);
-  plan.tsc_khz = tsc_khz_;
   plan.network = networks().enforces();
   plan.address = tap.place.address;
   plan.mac = tap.mac;
@@ -324,12 +335,22 @@ Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const
   return plan;
 }
 
+Result<void> Yard::Complete(Plan& plan, const Slot& slot, const TapPlace&) const {
+  plan.qemu = options_.qemu;
+  plan.preload = options_.preload;
+  plan.tsc_khz = tsc_khz_;
+  if (!plan.base.empty()) return {};
+  return NewFile(slot.own() + "/boot-memory", slot, plan.ram_bytes);
+}
+
+std::uint64_t Yard::reserve() const { return kQemuReserve; }
+
 Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool shares_memory) {
   Record& record = slot.record;
   CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
   TapPlace tap;
   if (!shares_memory) {
-    CAISSON_ASSIGN(tap, networks().MakeTap());
+    CAISSON_ASSIGN(tap, MakeNetwork(slot));
   }
   record.network = tap.place.index;
   record.ip = tap.place.address;
@@ -339,11 +360,11 @@ Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool s
   }
   CAISSON_TRY(record.groups.Make());
   CAISSON_ASSIGN(Plan plan, PlanOf(slot, base, named, tap));
-  if (base.empty()) CAISSON_TRY(NewFile(slot.own() + "/boot-memory", slot, plan.ram_bytes));
   plan.shares_memory = shares_memory;
+  CAISSON_TRY(Complete(plan, slot, tap));
   const std::uint64_t threads = 96 + plan.processors;
   CAISSON_TRY(record.groups.Limit({.cpus = shares_memory ? plan.processors : record.spec.cpus,
-                                   .memory_bytes = plan.ram_bytes + kQemuReserve,
+                                   .memory_bytes = plan.ram_bytes + reserve(),
                                    .pids = threads}));
   CAISSON_ASSIGN(const std::vector<os::UniqueFd> tasks, record.groups.OpenCommandTasks());
   CAISSON_ASSIGN(Started started,
@@ -354,7 +375,7 @@ Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool s
   slot.process = std::move(started.pidfd);
   CAISSON_TRY(slot.Write(false));
   CAISSON_TRY(AskVmm(slot.directory, {.operation = Operation::kAwaitRunning}, kLoadPatience));
-  return {};
+  return AfterStart(slot);
 }
 
 Result<void> Yard::Stop(Slot& slot) {

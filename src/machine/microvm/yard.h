@@ -20,6 +20,7 @@
 #include "machine/slot.h"
 #include "machine/state.h"
 #include "os/fd.h"
+#include "os/run_program.h"
 
 namespace caisson::machine::microvm {
 
@@ -62,17 +63,23 @@ struct Slot : SlotBase {
   bool Lives() const { return process.valid() && !HasEnded(process.get()); }
 };
 
+// One of machines below QEMU; what is virtual is another with another monitor.
 class Yard {
  public:
   static Result<std::unique_ptr<Yard>> Open(const MicrovmOptions& options, SharedParts parts);
+  virtual ~Yard() = default;
 
   const MicrovmOptions& options() const { return options_; }
   const StateDirectory& state() const { return state_; }
   const images::Store& store() const { return store_; }
   Networks& networks() const { return *parts_.networks; }
   Accelerator accelerator() const { return accelerator_; }
-  const std::string& boot_id() const { return boot_.id; }
-  const std::string& qemu_version() const { return qemu_version_; }
+  // What was saved goes on only with what has the same.
+  virtual std::string boot_id() const { return boot_.id; }
+  // The program and its version, of which templates are.
+  virtual std::string monitor() const { return options_.qemu + " " + qemu_version_; }
+  // Whether saving needs no copy of what a machine went on from.
+  virtual bool saves_whole() const { return false; }
   std::string TemplatesDirectory() const { return options_.cache + "/vm-templates"; }
 
   // An empty slot with directory and cgroups. On failure nothing is left.
@@ -93,15 +100,36 @@ class Yard {
   static Result<void> NewFile(const std::string& path, const Slot& slot, std::uint64_t bytes);
   static Result<void> TakeBack(const std::string& path);
 
- private:
+ protected:
   Yard(MicrovmOptions options, SharedParts parts, images::Store store, StateDirectory state)
       : options_(std::move(options)),
         parts_(std::move(parts)),
         store_(std::move(store)),
         state_(std::move(state)) {}
+  // Makes what all machines need.
   Result<void> Furnish();
-  Result<void> ChooseAccelerator();
-  Result<void> TryKvm() const;
+  // The programs of the monitor, found and looked at.
+  virtual Result<void> FindMonitor();
+  // Once the boot files are there.
+  virtual Result<void> ChooseAccelerator();
+  // Boots a kernel and our first program, which says that it came up and ends. Once per boot of the
+  // host, since one whose KVM hangs takes its time; empty, or why it does not.
+  Result<std::string> WhyNoKvm();
+  virtual Result<void> TryKvm() const;
+  // Fails unless the program's output has the word of our first program within a time limit.
+  static Result<void> RunTrial(const os::Program& program);
+  virtual Result<TapPlace> MakeNetwork(const Slot&) { return networks().MakeTap(); }
+  virtual Result<BootFiles> MakeBoot(const std::string& directory) const;
+  // What is its monitor's own in a plan, and of files.
+  virtual Result<void> Complete(Plan& plan, const Slot& slot, const TapPlace& tap) const;
+  // Its processors run.
+  virtual Result<void> AfterStart(const Slot&) { return {}; }
+  void UseKvm() { accelerator_ = Accelerator::kKvm; }
+  // Beside the memory of a machine, for its monitor and what stands beside it.
+  virtual std::uint64_t reserve() const;
+  const BootFiles& boot() const { return boot_; }
+
+ private:
   Result<std::string> ErofsOf(const images::Image& image);
   Result<Plan> PlanOf(Slot& slot, const std::string& base, bool named, const TapPlace& tap);
   Result<std::unique_ptr<Slot>> AdoptOne(const std::string& name);
