@@ -456,9 +456,10 @@ class CommandLine {
     command
         ->add_option(
             "--driver", machined_.drivers,
-            "Which machines to make: jail (the default), oci, microvm; can be given several times")
+            "Which machines to make: jail (the default), oci, microvm, firecracker; can be given "
+            "several times")
         ->type_name("NAME")
-        ->check(CLI::IsMember({"jail", "microvm", "oci"}));
+        ->check(CLI::IsMember({"firecracker", "jail", "microvm", "oci"}));
     command
         ->add_option("--oci-runtime", machined_.oci_runtime,
                      "What makes the containers of oci: auto (runsc where it works, else runc)")

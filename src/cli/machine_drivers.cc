@@ -6,11 +6,30 @@
 #include <array>
 #include <utility>
 
+#include "machine/firecracker/driver.h"
 #include "machine/jail/driver.h"
 #include "machine/microvm/driver.h"
 #include "machine/oci/driver.h"
 
 namespace caisson::cli {
+namespace {
+
+machine::microvm::MicrovmOptions VirtualMachines(const DriverSettings& settings,
+                                                 const std::string& folder,
+                                                 const std::string& vmm) {
+  return {.state = settings.state + folder,
+          .cache = {},
+          .images = settings.images,
+          .kernel = settings.kernel,
+          .agent = settings.agent,
+          .init = BesideThisProgram("caisson-guest-init"),
+          .vmm = BesideThisProgram(vmm),
+          .preload = BesideThisProgram("caisson-private-memory.so"),
+          .qemu = {},
+          .allow_emulation = settings.allow_emulation};
+}
+
+}  // namespace
 
 std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
   // The jail has the state directory itself, as it had before there were others.
@@ -36,19 +55,16 @@ std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
                                  std::move(parts));
   };
   const auto microvm = [settings](machine::SharedParts parts) {
-    return machine::microvm::OpenMicrovm({.state = settings.state + "/microvm",
-                                          .cache = {},
-                                          .images = settings.images,
-                                          .kernel = settings.kernel,
-                                          .agent = settings.agent,
-                                          .init = BesideThisProgram("caisson-guest-init"),
-                                          .vmm = BesideThisProgram("caisson-vmm"),
-                                          .preload = BesideThisProgram("caisson-private-memory.so"),
-                                          .qemu = {},
-                                          .allow_emulation = settings.allow_emulation},
+    return machine::microvm::OpenMicrovm(VirtualMachines(settings, "/microvm", "caisson-vmm"),
                                          std::move(parts));
   };
-  return {{"jail", jail}, {"microvm", microvm}, {"oci", oci}};
+  // Both programs of Firecracker are found in PATH.
+  const auto firecracker = [settings](machine::SharedParts parts) {
+    machine::firecracker::FirecrackerOptions options;
+    options.machines = VirtualMachines(settings, "/firecracker", "caisson-firecracker-vmm");
+    return machine::firecracker::OpenFirecracker(options, std::move(parts));
+  };
+  return {{"firecracker", firecracker}, {"jail", jail}, {"microvm", microvm}, {"oci", oci}};
 }
 
 std::string BesideThisProgram(const std::string& name) {
