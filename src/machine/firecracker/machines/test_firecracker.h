@@ -118,27 +118,25 @@ inline std::string WhyNoDoubles() {
 
 class FirecrackerMachines : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    if (WhyNoDoubles().empty() && furniture_ == nullptr) furniture_ = new Furniture();
-  }
-  static void TearDownTestSuite() {
-    delete furniture_;
-    furniture_ = nullptr;
-  }
   void SetUp() override {
     if (const std::string why = WhyNoDoubles(); !why.empty()) GTEST_SKIP() << why;
     doubles().Forget();
   }
   void Start(bool network = false) {
-    helper_ = std::make_unique<HelperProcess>(furniture_->Helper(network));
+    helper_ = std::make_unique<HelperProcess>(furniture().Helper(network));
     auto driver = helper_->Open();
     ASSERT_TRUE(driver) << driver.error().message;
     driver_ = *std::move(driver);
   }
-  static const Doubles& doubles() { return furniture_->doubles(); }
+  // For the whole program: with its template, which takes longest.
+  static Furniture& furniture() {
+    static Furniture all;
+    return all;
+  }
+  static const Doubles& doubles() { return furniture().doubles(); }
   static MachineSpec Spec(const std::string& id) {
     return {.id = id,
-            .image = furniture_->image(),
+            .image = furniture().image(),
             .memory_bytes = 32ull << 20,
             .disk_bytes = 64ull << 20,
             .pids = 64,
@@ -165,10 +163,8 @@ class FirecrackerMachines : public testing::Test {
         std::distance(std::filesystem::directory_iterator(helper_->state() + "/machines"), {}));
   }
 
-  static Furniture* furniture_;
   std::unique_ptr<HelperProcess> helper_;
   std::unique_ptr<helper::RemoteDriver> driver_;
 };
-inline Furniture* FirecrackerMachines::furniture_ = nullptr;
 
 }  // namespace caisson::machine::firecracker

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "machine/firecracker/test_firecracker.h"
+#include "machine/firecracker/machines/test_firecracker.h"
 
 namespace caisson::machine::firecracker {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "errors/machine.h"
 #include "machine/firecracker/api.h"
-#include "machine/firecracker/test_firecracker.h"
+#include "machine/firecracker/machines/test_firecracker.h"
 
 namespace caisson::machine::firecracker {
 namespace {
@@ -31,7 +31,7 @@ class FirecrackerFaults : public FirecrackerMachines {
   static std::string Refused(const std::function<void(FirecrackerOptions&)>& spoil) {
     char name[] = "/tmp/caisson-fire-state-XXXXXX";
     const std::string state = ::mkdtemp(name);
-    FirecrackerOptions options = furniture_->Options(state);
+    FirecrackerOptions options = furniture().Options(state);
     options.machines.cache.clear();
     spoil(options);
     const auto driver =

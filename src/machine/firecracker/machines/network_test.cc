@@ -7,7 +7,7 @@
 #include <string>
 
 #include "egress/test_world.h"
-#include "machine/firecracker/test_firecracker.h"
+#include "machine/firecracker/machines/test_firecracker.h"
 
 namespace caisson::machine::firecracker {
 namespace {
