@@ -45,7 +45,9 @@ struct GateOptions {
   std::vector<GateConfigure::Server> resolvers;
   std::string executable = "/proc/self/exe";
   std::vector<std::string> arguments = {"caisson", "egress-gate"};
-  std::uint64_t memory_bytes = 256u << 20;                       // of its cgroup
+  // Of its cgroup: what its sockets hold when all are full (egress/gate/proxy.h: 128 connections of
+  // 1 MiB, 1,920 of 256 KiB), 64 KiB of each that is looked at, and itself.
+  std::uint64_t memory_bytes = 768u << 20;
   std::chrono::milliseconds patience = std::chrono::seconds(5);  // for its start, and each answer
   std::uint16_t names_port = kGateNamesPort;
   std::uint16_t proxy_port = kGateProxyPort;

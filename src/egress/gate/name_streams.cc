@@ -16,7 +16,7 @@ namespace caisson::egress::gate {
 namespace {
 
 constexpr std::size_t kMaxQuestion = 2048;
-constexpr std::size_t kMostUnsent = 64u << 10;  // answers that a guest does not read
+constexpr std::size_t kMostUnsent = 16u << 10;  // then no question is taken before some have gone
 constexpr int kAcceptsAtOnce = 16;
 constexpr int kReadsAtOnce = 2;
 
@@ -128,9 +128,7 @@ void NameStreams::Answer(const std::weak_ptr<Connection>& to, std::string_view m
   connection->out += static_cast<char>(message.size() & 0xff);
   connection->out += message;
   // Not at once: the caller may be reading this connection.
-  loop_.Soon(connection->lane(), [this, connection] {
-    if (!Write(*connection) || connection->is_done()) Close(connection);
-  });
+  loop_.Soon(connection->lane(), [this, connection] { Ready(connection, EPOLLOUT); });
 }
 
 void NameStreams::Ready(const ConnectionPointer& connection, std::uint32_t events) {
@@ -142,25 +140,24 @@ void NameStreams::Ready(const ConnectionPointer& connection, std::uint32_t event
 // False when it has ended. Answers go out later.
 bool NameStreams::Read(const ConnectionPointer& connection) {
   for (int i = 0; i < kReadsAtOnce; ++i) {
+    if (!TakeMessages(connection)) return false;
+    if (connection->out.size() > kMostUnsent) return true;  // goes on when they have gone
+    if (connection->ended) return connection->in.empty() && !connection->is_done();
     std::array<char, 4096> bytes;
     // The analyzer takes weak_ptr::lock for that of a mutex.
     // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection)
     const ssize_t got = ::recv(connection->fd.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    if (got == 0) {
-      connection->ended = true;
-      return connection->in.empty() && !connection->is_done();
-    }
+    connection->ended = got == 0;
     connection->in.append(bytes.data(), static_cast<std::size_t>(got));
-    if (!TakeMessages(connection)) return false;
   }
   loop_.Soon(connection->lane(), [this, connection] { Ready(connection, EPOLLIN); });
   return true;
 }
 
 bool NameStreams::TakeMessages(const ConnectionPointer& connection) {
-  while (connection->in.size() >= 2) {
+  while (connection->in.size() >= 2 && connection->out.size() <= kMostUnsent) {
     const std::size_t size = std::size_t{static_cast<std::uint8_t>(connection->in[0])} << 8 |
                              static_cast<std::uint8_t>(connection->in[1]);
     if (size > kMaxQuestion) return false;
@@ -175,7 +172,6 @@ bool NameStreams::TakeMessages(const ConnectionPointer& connection) {
             {.machine = connection->machine, .port = connection->port, .connection = connection})) {
       return false;
     }
-    if (connection->out.size() > kMostUnsent) return false;
   }
   return true;
 }

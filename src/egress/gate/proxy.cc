@@ -29,15 +29,14 @@ void SetOption(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// Before the connection is made: how much may be under way is agreed upon then.
-void BoundBuffers(int fd) {
-  SetOption(fd, SOL_SOCKET, SO_RCVBUF, Proxy::kSocketBytes);
-  SetOption(fd, SOL_SOCKET, SO_SNDBUF, Proxy::kSocketBytes);
+// Of a destination before the connection is made: how much may be under way is agreed upon then.
+void SetBuffers(int fd, int bytes) {
+  SetOption(fd, SOL_SOCKET, SO_RCVBUF, bytes);
+  SetOption(fd, SOL_SOCKET, SO_SNDBUF, bytes);
 }
 
 // A peer that is gone without a word is noticed within two minutes.
 void Prepare(int fd) {
-  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, Proxy::kMostUnsent);
   SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
   SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
@@ -94,6 +93,8 @@ struct Proxy::Flow {
   std::optional<Relay> relay;
   Loop::TimerId timer;
   Clock::time_point active;  // when something moved last
+  bool is_wide = false;
+  int buffer() const { return is_wide ? kWideBytes : kNarrowBytes; }
   Lane lane() const { return {.rank = Rank::kBulk, .party = machine}; }
 };
 
@@ -104,7 +105,7 @@ Proxy::~Proxy() {
 
 Result<void> Proxy::Serve(os::UniqueFd listener) {
   listener_ = std::move(listener);
-  BoundBuffers(listener_.get());  // of those that it takes, too
+  SetBuffers(listener_.get(), kWideBytes);  // of those that it takes, too
   return loop_.Watch(listener_.get(), {}, [this](std::uint32_t) { Accept(); });
 }
 
@@ -139,6 +140,7 @@ void Proxy::Begin(os::UniqueFd guest, std::uint32_t address) {
     return;
   }
   Prepare(guest.get());
+  SetOption(guest.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsent);
   auto flow = std::make_shared<Flow>();
   flow->machine = address;
   flow->to = *to;
@@ -152,6 +154,13 @@ void Proxy::Begin(os::UniqueFd guest, std::uint32_t address) {
   flow->timer = loop_.After(options_.patience_for_name, [this, weak = std::weak_ptr(flow)] {
     if (const FlowPointer held = weak.lock()) Refuse(held, GateDenialKind::kNoName, "");
   });
+  flow->is_wide =
+      wide_ < options_.max_wide && flows_.CountOf(address) < options_.max_wide_of_machine;
+  if (flow->is_wide) {
+    ++wide_;
+  } else {
+    SetBuffers(flow->guest.get(), kNarrowBytes);
+  }
   flow->place = flows_.Take(address, flow);
 }
 
@@ -249,7 +258,7 @@ void Proxy::Dial(const FlowPointer& flow) {
   flow->stage = Flow::Stage::kDialling;
   flow->world = os::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!flow->world.valid()) return Refuse(flow, GateDenialKind::kLimit, flow->name);
-  BoundBuffers(flow->world.get());
+  SetBuffers(flow->world.get(), flow->buffer());
   Prepare(flow->world.get());
   ResetOnClose(flow->world.get());
   const sockaddr_in address = SocketAddress(options_.dialled(flow->to));
@@ -385,6 +394,7 @@ void Proxy::End(const FlowPointer& ended, bool reset) {
   const FlowPointer flow = ended;  // the argument may be what is in the table
   if (flow->stage == Flow::Stage::kEnded) return;
   flows_.Leave(flow->place);
+  if (flow->is_wide) --wide_;
   flow->stage = Flow::Stage::kEnded;
   loop_.Cancel(flow->timer);
   flow->relay.reset();

@@ -34,6 +34,9 @@ std::optional<Endpoint> OriginalDestination(int fd);
 struct ProxyOptions {
   std::size_t max_flows = 2048;
   std::size_t max_flows_of_machine = 512;
+  // With wide buffers; the others have narrow ones, so that the memory of all is bounded.
+  std::size_t max_wide = 128;
+  std::size_t max_wide_of_machine = 16;
   std::chrono::milliseconds patience_for_name{10'000};    // from its start
   std::chrono::milliseconds patience_for_answer{10'000};  // of the destination
   // For a connection on which nothing moves, and for one of which a side has ended.
@@ -46,10 +49,11 @@ struct ProxyOptions {
 
 class Proxy {
  public:
-  // Both sockets of a connection: what the kernel keeps of either way, which it doubles for its own
-  // needs, and what of that has not been sent. Fixed, so that the memory of all is known.
-  static constexpr int kSocketBytes = 64 << 10;
-  static constexpr int kMostUnsent = 16 << 10;
+  // What the kernel keeps for each way of a socket, which it doubles for its own needs, and what of
+  // that waits to be sent to a guest, who may not read.
+  static constexpr int kWideBytes = 128 << 10;
+  static constexpr int kNarrowBytes = 32 << 10;
+  static constexpr int kMostUnsent = 64 << 10;
   // How long one connection goes on before others have their turn.
   static constexpr std::chrono::milliseconds kSlice{1};
   static constexpr int kRequestsAtOnce = 64;
@@ -96,6 +100,7 @@ class Proxy {
   Pipes pipes_;
   os::UniqueFd listener_;
   Places<FlowPointer> flows_;
+  std::size_t wide_ = 0;
 };
 
 }  // namespace caisson::egress::gate
