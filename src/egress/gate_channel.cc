@@ -5,10 +5,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "errors/egress.h"
+#include "os/fd_passing.h"
 #include "os/syscall_error.h"
 
 namespace caisson::egress {
@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxDescriptors = 8;
 constexpr std::size_t kReadAtOnce = 64u << 10;
-
-using ControlSpace = std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))>;
 
 std::unexpected<Status> Violation(const char* what) {
   return Fail(errors::kEgressGateFailed,
@@ -38,27 +36,18 @@ std::uint32_t LengthAt(std::string_view bytes) {
 Result<bool> GateChannel::Receive() {
   for (;;) {
     std::array<char, kReadAtOnce> bytes;
-    alignas(cmsghdr) ControlSpace control{};
+    os::FdSpace<kMaxDescriptors> space;
     iovec part{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
+    space.Await(message);
     const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
     if (got < 0 && errno == ECONNRESET) return false;
     if (got < 0) return os::SyscallError("receive from the egress gate's channel");
-    for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
-         each = CMSG_NXTHDR(&message, each)) {
-      if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
-      for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
-        int fd = -1;
-        std::memcpy(&fd, reinterpret_cast<const char*>(each) + at, sizeof fd);
-        descriptors_.emplace_back(fd);
-      }
-    }
+    os::TakeFds(message, [this](int fd) { descriptors_.emplace_back(fd); });
     if ((message.msg_flags & MSG_CTRUNC) != 0 || descriptors_.size() > kMaxDescriptors) {
       return Violation("too many descriptors came");
     }
@@ -102,20 +91,12 @@ Result<void> GateChannel::Send() {
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    alignas(cmsghdr) ControlSpace control{};
+    os::FdSpace<kMaxDescriptors> space;
+    std::vector<int> fds;
     if (with_descriptors) {
-      const std::size_t bytes = outgoing_.size() * sizeof(int);
-      message.msg_control = control.data();
-      message.msg_controllen = CMSG_SPACE(bytes);
-      cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(bytes);
-      for (std::size_t i = 0; i < outgoing_.size(); ++i) {
-        const int fd = outgoing_[i].get();
-        std::memcpy(CMSG_DATA(header) + i * sizeof(int), &fd, sizeof fd);
-      }
+      for (const os::UniqueFd& each : outgoing_) fds.push_back(each.get());
     }
+    space.Attach(message, fds);
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +19,7 @@
 #include "errors/os.h"
 #include "os/every_thread.h"
 #include "os/fd.h"
+#include "os/fd_passing.h"
 #include "os/landlock.h"
 #include "os/process.h"
 #include "os/rlimit.h"
@@ -52,6 +55,54 @@ TEST(UniqueFd, ClosesOnceAndMoves) {
   }
   EXPECT_FALSE(IsOpen(raw));
   EXPECT_NE(::fcntl(pipe->second.get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+// What is received of three descriptors that are sent, with room for `kRoom`.
+template <std::size_t kRoom>
+std::pair<std::size_t, bool> ReceiveOfThree() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd from(ends[0]);
+  const UniqueFd to(ends[1]);
+  char byte = 'x';
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  FdSpace<4> sent;
+  const std::array<int, 3> fds = {from.get(), to.get(), from.get()};
+  sent.Attach(message, fds);
+  EXPECT_EQ(::sendmsg(from.get(), &message, MSG_NOSIGNAL), 1);
+  FdSpace<kRoom> received;
+  received.Await(message);
+  EXPECT_EQ(::recvmsg(to.get(), &message, MSG_CMSG_CLOEXEC), 1);
+  std::vector<UniqueFd> taken;
+  TakeFds(message, [&taken](int fd) { taken.emplace_back(fd); });
+  for (const UniqueFd& fd : taken) EXPECT_TRUE(IsOpen(fd.get()));
+  return {taken.size(), (message.msg_flags & MSG_CTRUNC) != 0};
+}
+
+TEST(FdPassing, TakesAllThatComeAndSaysWhereMoreCameThanThereIsRoomFor) {
+  EXPECT_EQ(ReceiveOfThree<4>(), std::pair(std::size_t{3}, false));
+  EXPECT_EQ(ReceiveOfThree<2>(), std::pair(std::size_t{2}, true));
+}
+
+TEST(FdPassing, AMessageWithoutDescriptorsHasNone) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd from(ends[0]);
+  const UniqueFd to(ends[1]);
+  char byte = 'x';
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  FdSpace<1> space;
+  space.Attach(message, {});
+  ASSERT_EQ(::sendmsg(from.get(), &message, MSG_NOSIGNAL), 1);
+  space.Await(message);
+  ASSERT_EQ(::recvmsg(to.get(), &message, MSG_CMSG_CLOEXEC), 1);
+  TakeFds(message, [](int) { ADD_FAILURE(); });
 }
 
 TEST(SmallFiles, FailWithThePath) {

@@ -13,10 +13,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <span>
 #include <string>
 
 #include "agent/guest/supervisor.h"
+#include "os/fd_passing.h"
 #include "os/write_all.h"
 
 namespace caisson::agent::guest {
@@ -51,26 +52,18 @@ int BecomeOrdinary(const std::vector<int>& cgroup_procs, const CommandLimits& li
 std::vector<os::UniqueFd> ReceiveDescriptors(int socket) {
   char byte = 0;
   iovec piece{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> space;
+  os::FdSpace<kMostDescriptors> space;
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
-  message.msg_control = space.data();
-  message.msg_controllen = space.size();
+  space.Await(message);
   ssize_t count = 0;
   do {
     count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
   std::vector<os::UniqueFd> descriptors;
   if (count <= 0) return descriptors;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    for (std::size_t i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      descriptors.emplace_back(fd);
-    }
-  }
+  os::TakeFds(message, [&descriptors](int fd) { descriptors.emplace_back(fd); });
   return descriptors;
 }
 
@@ -132,19 +125,13 @@ Attempt<void> Spawner::SendStart(const CommandStreams& streams, int command, int
   std::array<int, kMostDescriptors> descriptors{command, reports, streams.input.get(),
                                                 streams.output.get(), streams.errors.get()};
   const std::size_t count = streams.output.valid() ? kMostDescriptors : 3;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> space{};
+  os::FdSpace<kMostDescriptors> space;
   char byte = 0;
   iovec piece{&byte, 1};
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
-  message.msg_control = space.data();
-  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-  cmsghdr* part = CMSG_FIRSTHDR(&message);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(count * sizeof(int));
-  std::memcpy(CMSG_DATA(part), descriptors.data(), count * sizeof(int));
+  space.Attach(message, std::span<const int>(descriptors).first(count));
   const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
   if (sent == 1) return {};
   const int error = sent < 0 ? errno : EIO;

@@ -23,6 +23,7 @@
 
 #include "errors/jail.h"
 #include "os/argument_pointers.h"
+#include "os/fd_passing.h"
 #include "os/landlock.h"
 #include "os/syscall_error.h"
 
@@ -120,21 +121,19 @@ class Child {
   // One message from the parent; it has died or given up when there is none.
   std::size_t Receive(char* buffer, std::size_t size, int* fd) const {
     iovec part{.iov_base = buffer, .iov_len = size};
-    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+    os::FdSpace<1> space;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = space;
-    message.msg_controllen = sizeof space;
+    space.Await(message);
     ssize_t n = 0;
     do {
       n = ::recvmsg(control_, &message, MSG_CMSG_CLOEXEC);
     } while (n < 0 && errno == EINTR);
     if (n <= 0) ::_exit(126);
     if (fd != nullptr) {
-      const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      if (header == nullptr || header->cmsg_type != SCM_RIGHTS) Give("receive the root", EPROTO);
-      std::memcpy(fd, CMSG_DATA(header), sizeof(int));
+      os::TakeFds(message, [fd](int received) { *fd = received; });
+      if (*fd < 0) Give("receive the root", EPROTO);
     }
     return static_cast<std::size_t>(n);
   }
@@ -346,17 +345,11 @@ Result<void> WriteMaps(pid_t child, std::uint32_t first) {
 Result<void> SendRoot(int control, int root) {
   char go = 'r';
   iovec part{.iov_base = &go, .iov_len = 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  os::FdSpace<1> space;
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &root, sizeof(int));
+  space.Attach(message, {&root, 1});
   if (::sendmsg(control, &message, MSG_NOSIGNAL) != 1) return os::SyscallError("send the root");
   return {};
 }
