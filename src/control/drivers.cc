@@ -25,7 +25,9 @@ class MissingDriver final : public machine::Driver {
   Result<void> RemoveSnapshot(const std::string&) override { return Missing(); }
   Result<std::vector<machine::Snapshot>> ListSnapshots() override { return Missing(); }
   Result<void> Resize(const std::string&, std::uint64_t) override { return Missing(); }
-  Result<void> SetNetwork(const std::string&, const egress::Policy&) override { return Missing(); }
+  Result<void> SetNetwork(const std::string&, const egress::Policy&, machine::SentCap) override {
+    return Missing();
+  }
   Result<void> SetSharedNetworks(const std::string&, const std::set<std::string>&) override {
     return Missing();
   }

@@ -76,9 +76,13 @@ class FakeDriver : public machine::Driver {
     machines.at(id).machine.disk_bytes = disk_bytes;
     return {};
   }
-  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override {
+  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy,
+                          machine::SentCap cap) override {
     CAISSON_TRY(Before("network", id));
-    return Change(id, [&](Entry& entry) { entry.spec.network = policy; });
+    return Change(id, [&](Entry& entry) {
+      entry.spec.network = policy;
+      entry.spec.sent_cap = cap;
+    });
   }
   Result<void> SetSharedNetworks(const std::string& id,
                                  const std::set<std::string>& networks) override {

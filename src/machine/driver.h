@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,6 +66,10 @@ inline constexpr std::uint64_t kMinDiskBytes = 64ull << 20;
 inline constexpr std::uint64_t kMaxDiskBytes = 16ull << 40;
 inline constexpr std::uint64_t kMinPids = 8;
 
+// How many bytes a machine may send in its life, as Stats::network_sent_bytes counts them: what is
+// beyond is refused, packet by packet. None: as many as it likes.
+using SentCap = std::optional<std::uint64_t>;
+
 struct MachineSpec {
   std::string id;         // [a-z0-9-]{1,40}, chosen by the caller
   std::string host_name;  // [a-z0-9-]{1,63}, neither first nor last a hyphen; empty: the id
@@ -78,6 +83,7 @@ struct MachineSpec {
   // egress::kMaxSharedNetworks. Machines of one caller that have one in common reach one another,
   // whatever their policies say.
   std::set<std::string> shared_networks;
+  SentCap sent_cap;
 };
 
 enum class State : std::uint8_t {
@@ -137,7 +143,9 @@ class Driver {
   // leaves it. Files that were written before it are there after Resume, for kMemory also after a
   // reboot of the host. A stopped machine fails with machine.wrong_state.
   virtual Result<void> Pause(const std::string& id, Level level) = 0;
-  // Idempotent. Returns when the agent answers, with the network policy that it had before.
+  // Idempotent. Returns when the agent answers, with the network policy that it had before. After a
+  // failure the machine may run all the same, as one does whose guest holds its agent up: whoever
+  // does not want that pauses it.
   virtual Result<void> Resume(const std::string& id) = 0;
 
   // A new machine from the parent's disk (or all of it), which must be paused
@@ -156,9 +164,13 @@ class Driver {
   // Grows the disk, in any state; what is not larger fails with machine.invalid.
   virtual Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) = 0;
 
-  // In one step; on failure the old rules stand. A machine that is paused has the new policy before
-  // its first instruction after Resume.
-  virtual Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) = 0;
+  // In one step; on failure the old rules and the old cap stand. A machine that is paused has the
+  // new ones before its first instruction after Resume.
+  virtual Result<void> SetNetwork(const std::string& id, const egress::Policy& policy,
+                                  SentCap cap) = 0;
+  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) {
+    return SetNetwork(id, policy, std::nullopt);
+  }
 
   // The networks that it is in from now on, as of MachineSpec; in one step, what it has open with
   // machines of a network that it leaves ends. Kept like the policy; a fork is in those that its
@@ -174,7 +186,8 @@ class Driver {
 
   virtual Result<Stats> ReadStats(const std::string& id) = 0;
 
-  // What really lives, for adoption and reaping; in no order.
+  // What really lives, for adoption and reaping; in no order. Waits for no machine: one that is
+  // being changed is told as it was before, one that is being made is left out.
   virtual Result<std::vector<Machine>> List() = 0;
 
   // A new connection to the machine's agent: a stream, close-on-exec. A machine that does not run

@@ -55,7 +55,7 @@ class LocalMachine {
   virtual Result<void> Keep(const std::string& directory) = 0;
   // To more than it has.
   virtual Result<void> Resize(std::uint64_t disk_bytes) = 0;
-  virtual Result<void> SetNetwork(const egress::Policy& policy) = 0;
+  virtual Result<void> SetNetwork(const egress::Policy& policy, SentCap cap) = 0;
   // For drivers that declare it.
   virtual Result<void> SetSharedNetworks(const std::set<std::string>& networks);
   virtual Result<Stats> ReadStats() = 0;

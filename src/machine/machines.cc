@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "errors/egress.h"
@@ -28,6 +30,42 @@ Result<void> CheckDisk(const MachineSpec& spec, std::uint64_t least, const char*
 
 }  // namespace
 
+struct Machines::Entry {
+  explicit Entry(uid_t of) : owner(of) {}
+
+  const uid_t owner;
+  std::mutex mutex;                       // one operation at a time
+  std::unique_ptr<LocalMachine> machine;  // null while it is made, and when it is gone
+  std::atomic<std::size_t> users = 0;     // that have the mutex or wait for it
+  std::atomic<bool> is_slow = false;      // whoever has the mutex keeps it for long
+  std::optional<Machine> view;            // by Machines::mutex_: as the last operation has left it
+};
+
+// An entry with its lock, of which the machine is there.
+class Machines::Locked {
+ public:
+  Locked(Machines& machines, std::shared_ptr<Entry> entry, Pace pace)
+      : machines_(&machines), entry_(std::move(entry)), lock_(entry_->mutex) {
+    entry_->is_slow = pace == Pace::kSlow;
+  }
+  Locked(Locked&&) noexcept = default;
+  Locked& operator=(Locked&&) = delete;
+  ~Locked() {
+    if (entry_ == nullptr) return;  // moved from
+    machines_->Note(*entry_);
+    entry_->is_slow = false;
+    --entry_->users;
+  }
+  LocalMachine& machine() const { return *entry_->machine; }
+  bool IsThere() const { return entry_->machine != nullptr; }
+  void Forget() const { entry_->machine.reset(); }
+
+ private:
+  Machines* machines_;
+  std::shared_ptr<Entry> entry_;
+  std::unique_lock<std::mutex> lock_;  // ends first
+};
+
 Result<std::unique_ptr<Machines>> Machines::Open(std::unique_ptr<LocalDriver> driver,
                                                  std::shared_ptr<Networks> networks) {
   std::unique_ptr<Machines> machines(new Machines());
@@ -35,11 +73,10 @@ Result<std::unique_ptr<Machines>> Machines::Open(std::unique_ptr<LocalDriver> dr
   machines->networks_ = std::move(networks);
   CAISSON_ASSIGN(std::vector<std::unique_ptr<LocalMachine>> adopted, machines->driver_->Adopt());
   for (std::unique_ptr<LocalMachine>& machine : adopted) {
-    auto entry = std::make_shared<Entry>();
-    entry->owner = machine->owner();
-    const std::string id = machine->View().id;
+    auto entry = std::make_shared<Entry>(machine->owner());
+    entry->view = machine->View();
     entry->machine = std::move(machine);
-    machines->machines_.emplace(id, std::move(entry));
+    machines->machines_.emplace(entry->view->id, entry);
   }
   CAISSON_ASSIGN(machines->snapshots_, Snapshots::Open(machines->driver_->SnapshotsDirectory(),
                                                        machines->driver_->store()));
@@ -60,7 +97,14 @@ std::set<std::uint32_t> Machines::NetworkIndices() const {
   return indices;
 }
 
-Result<Machines::Locked> Machines::Find(uid_t caller, const std::string& id) {
+void Machines::Note(Entry& entry) {
+  std::optional<Machine> view;
+  if (entry.machine != nullptr) view = entry.machine->View();
+  const std::lock_guard lock(mutex_);
+  entry.view = std::move(view);
+}
+
+Result<Machines::Locked> Machines::Find(uid_t caller, const std::string& id, Pace pace) {
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(mutex_);
@@ -68,9 +112,16 @@ Result<Machines::Locked> Machines::Find(uid_t caller, const std::string& id) {
     if (found == machines_.end() || found->second->owner != caller) return Unknown(id);
     entry = found->second;
   }
-  std::unique_lock lock(entry->mutex);
-  if (entry->machine == nullptr) return Unknown(id);
-  return Locked{std::move(entry), std::move(lock)};
+  if (++entry->users > kMaxWaiting + 1 && entry->is_slow) {
+    --entry->users;
+    return Fail(errors::kMachineUnavailable,
+                fmt::format("machine {} is being changed, and {} others wait for that already; try "
+                            "again later",
+                            id, kMaxWaiting));
+  }
+  Locked locked(*this, std::move(entry), pace);
+  if (!locked.IsThere()) return Unknown(id);
+  return locked;
 }
 
 Result<void> Machines::CheckNetwork(const egress::Policy& policy) const {
@@ -105,9 +156,9 @@ Result<Machine> Machines::Enter(uid_t caller, MachineSpec spec, Make make) {
   CAISSON_TRY(CheckSpec(spec));
   CAISSON_TRY(CheckNetwork(spec.network));
   CAISSON_TRY(CheckShared(spec.shared_networks));
-  auto entry = std::make_shared<Entry>();
-  entry->owner = caller;
-  const std::lock_guard made(entry->mutex);
+  auto entry = std::make_shared<Entry>(caller);
+  ++entry->users;
+  const Locked made(*this, entry, Pace::kSlow);
   {
     const std::lock_guard lock(mutex_);
     if (!machines_.emplace(spec.id, entry).second) {
@@ -130,17 +181,18 @@ Result<Machine> Machines::Create(uid_t caller, MachineSpec spec) {
 }
 
 Result<void> Machines::Destroy(uid_t caller, const std::string& id) {
-  auto found = Find(caller, id);
-  if (!found) return {};
+  const auto found = Find(caller, id, Pace::kSlow);
+  if (!found && found.error().code == errors::kMachineUnknown) return {};
+  if (!found) return Fail(found.error());
   CAISSON_TRY(found->machine().Remove());
-  found->entry->machine.reset();
+  found->Forget();
   const std::lock_guard lock(mutex_);
   machines_.erase(id);
   return {};
 }
 
 Result<void> Machines::Pause(uid_t caller, const std::string& id, Level level) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kSlow));
   if (level == Level::kNone) {
     return Fail(errors::kMachineInvalid, "a pause is to memory or to disk");
   }
@@ -161,13 +213,13 @@ Result<void> Machines::Pause(uid_t caller, const std::string& id, Level level) {
 }
 
 Result<void> Machines::Resume(uid_t caller, const std::string& id) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kSlow));
   if (found.machine().View().state == State::kRunning) return {};
   return found.machine().Resume();
 }
 
 Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineSpec child) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, parent));
+  CAISSON_ASSIGN(const Locked found, Find(caller, parent, Pace::kSlow));
   CAISSON_TRY(Require(driver_->capabilities().fork != Extent::kNone, "forks"));
   const Machine view = found.machine().View();
   if (view.state != State::kPausedInMemory && view.state != State::kPausedOnDisk) {
@@ -181,37 +233,34 @@ Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineS
 
 Result<Snapshot> Machines::TakeSnapshot(uid_t caller, const std::string& id,
                                         const std::string& snapshot) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kSlow));
   CAISSON_TRY(Require(driver_->capabilities().snapshot != Extent::kNone, "snapshots"));
   const Machine view = found.machine().View();
-  const std::lock_guard lock(snapshots_mutex_);
   return snapshots_->Take(
       caller, {.id = snapshot, .image = view.image, .disk_bytes = view.disk_bytes},
       [&](const std::string& directory) { return found.machine().Keep(directory); });
 }
 
 Result<Machine> Machines::Restore(uid_t caller, const std::string& snapshot, MachineSpec spec) {
-  const std::shared_lock lock(snapshots_mutex_);
-  CAISSON_ASSIGN(const Snapshot kept, snapshots_->Find(caller, snapshot));
+  CAISSON_ASSIGN(const Snapshots::Held held, snapshots_->Hold(caller, snapshot));
+  const Snapshot& kept = held.snapshot;
   spec.image = kept.image;
   CAISSON_TRY(CheckDisk(spec, kept.disk_bytes, "the snapshot's"));
   return Enter(caller, std::move(spec), [&](const MachineSpec& checked) {
-    return driver_->Restore(snapshots_->DirectoryOf(snapshot), kept, caller, checked);
+    return driver_->Restore(held.directory, kept, caller, checked);
   });
 }
 
 Result<void> Machines::RemoveSnapshot(uid_t caller, const std::string& snapshot) {
-  const std::lock_guard lock(snapshots_mutex_);
   return snapshots_->Remove(caller, snapshot);
 }
 
 Result<std::vector<Snapshot>> Machines::ListSnapshots(uid_t caller) {
-  const std::shared_lock lock(snapshots_mutex_);
   return snapshots_->List(caller);
 }
 
 Result<void> Machines::Resize(uid_t caller, const std::string& id, std::uint64_t disk_bytes) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kSlow));
   CAISSON_TRY(Require(driver_->capabilities().resize_disk, "disks that grow"));
   const std::uint64_t has = found.machine().View().disk_bytes;
   if (disk_bytes <= has || disk_bytes > kMaxDiskBytes) {
@@ -221,23 +270,23 @@ Result<void> Machines::Resize(uid_t caller, const std::string& id, std::uint64_t
   return found.machine().Resize(disk_bytes);
 }
 
-Result<void> Machines::SetNetwork(uid_t caller, const std::string& id,
-                                  const egress::Policy& policy) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+Result<void> Machines::SetNetwork(uid_t caller, const std::string& id, const egress::Policy& policy,
+                                  SentCap cap) {
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kQuick));
   CAISSON_TRY(CheckNetwork(policy));
-  return found.machine().SetNetwork(policy);
+  return found.machine().SetNetwork(policy, cap);
 }
 
 Result<void> Machines::SetSharedNetworks(uid_t caller, const std::string& id,
                                          const std::set<std::string>& networks) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kQuick));
   CAISSON_TRY(CheckShared(networks));
   return found.machine().SetSharedNetworks(networks);
 }
 
 Result<egress::NetworkLog> Machines::ReadNetworkLog(uid_t caller, const std::string& id,
                                                     std::uint64_t after) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kQuick));
   CAISSON_TRY(Require(driver_->capabilities().network, "network, and no log of it"));
   const std::uint32_t network = found.machine().network();
   if (network == 0) return egress::NetworkLog{};
@@ -249,7 +298,7 @@ Result<void> LocalMachine::SetSharedNetworks(const std::set<std::string>&) {
 }
 
 Result<Stats> Machines::ReadStats(uid_t caller, const std::string& id) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kQuick));
   return found.machine().ReadStats();
 }
 
@@ -263,14 +312,17 @@ Result<std::vector<Machine>> Machines::List(uid_t caller) {
   }
   std::vector<Machine> list;
   for (const std::shared_ptr<Entry>& entry : entries) {
-    const std::lock_guard lock(entry->mutex);
-    if (entry->machine != nullptr) list.push_back(entry->machine->View());
+    // What is busy is told as it was. It may have ended since.
+    const std::unique_lock now(entry->mutex, std::try_to_lock);
+    if (now) Note(*entry);
+    const std::lock_guard lock(mutex_);
+    if (entry->view) list.push_back(*entry->view);
   }
   return list;
 }
 
 Result<os::UniqueFd> Machines::Connect(uid_t caller, const std::string& id) {
-  CAISSON_ASSIGN(const Locked found, Find(caller, id));
+  CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kQuick));
   const Machine view = found.machine().View();
   if (view.state != State::kRunning) return WrongState(view, "resume it first");
   return found.machine().Connect();

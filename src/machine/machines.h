@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machines of one driver as the helper has them: machine::Driver's operations for callers that
 // are known by their uid. A caller sees its own machines alone. Thread-safe; one operation at a
-// time per machine.
+// time per machine. Who wants something of one that is busy for long waits, as kMaxWaiting others
+// may; more fail with machine.unavailable, so that they do not take up what serves other machines.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -26,11 +26,13 @@ namespace caisson::machine {
 
 class Machines {
  public:
+  static constexpr std::size_t kMaxWaiting = 32;
+
   // Adopts what is there.
   static Result<std::unique_ptr<Machines>> Open(std::unique_ptr<LocalDriver> driver,
                                                 std::shared_ptr<Networks> networks);
 
-  std::set<std::uint32_t> NetworkIndices() const;
+  std::set<std::uint32_t> NetworkIndices() const;  // waits for each machine
   Result<void> Clean() { return driver_->Clean(); }
 
   Capabilities capabilities() const { return driver_->capabilities(); }
@@ -45,7 +47,8 @@ class Machines {
   Result<void> RemoveSnapshot(uid_t caller, const std::string& snapshot);
   Result<std::vector<Snapshot>> ListSnapshots(uid_t caller);
   Result<void> Resize(uid_t caller, const std::string& id, std::uint64_t disk_bytes);
-  Result<void> SetNetwork(uid_t caller, const std::string& id, const egress::Policy& policy);
+  Result<void> SetNetwork(uid_t caller, const std::string& id, const egress::Policy& policy,
+                          SentCap cap);
   Result<void> SetSharedNetworks(uid_t caller, const std::string& id,
                                  const std::set<std::string>& networks);
   Result<egress::NetworkLog> ReadNetworkLog(uid_t caller, const std::string& id,
@@ -55,33 +58,26 @@ class Machines {
   Result<os::UniqueFd> Connect(uid_t caller, const std::string& id);
 
  private:
-  // The machine is null while it is being made, and when it is gone.
-  struct Entry {
-    std::mutex mutex;
-    uid_t owner = 0;  // does not change
-    std::unique_ptr<LocalMachine> machine;
-  };
-  // An entry with its lock. The machine is there.
-  struct Locked {
-    std::shared_ptr<Entry> entry;
-    std::unique_lock<std::mutex> lock;
-    LocalMachine& machine() const { return *entry->machine; }
-  };
+  struct Entry;
+  class Locked;
+  // What waits for nothing inside and copies nothing, and all else.
+  enum class Pace : std::uint8_t { kQuick, kSlow };
 
   Machines() = default;
   Result<void> CheckNetwork(const egress::Policy& policy) const;
   Result<void> CheckShared(const std::set<std::string>& networks) const;
   Result<void> Require(bool capability, const char* what) const;
-  Result<Locked> Find(uid_t caller, const std::string& id);
+  Result<Locked> Find(uid_t caller, const std::string& id, Pace pace);
+  // As it is now, for List.
+  void Note(Entry& entry);
   // Makes a machine in an entry of its own.
   template <typename Make>
   Result<Machine> Enter(uid_t caller, MachineSpec spec, Make make);
 
   std::unique_ptr<LocalDriver> driver_;
   std::shared_ptr<Networks> networks_;
-  std::shared_mutex snapshots_mutex_;
-  std::optional<Snapshots> snapshots_;
-  mutable std::mutex mutex_;
+  std::unique_ptr<Snapshots> snapshots_;
+  mutable std::mutex mutex_;  // of the map, and of the entries' views; taken last
   std::map<std::string, std::shared_ptr<Entry>> machines_;
 };
 

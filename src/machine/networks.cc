@@ -62,8 +62,8 @@ class LoopbackOnly final : public Networks {
   Result<TapPlace> MakeTap() override { return TapPlace{}; }
   Result<TapPlace> MakeNamedTap(uid_t) override { return TapPlace{}; }
   Result<void> AwaitNamedTap(std::uint32_t) override { return {}; }
-  Result<void> Apply(std::uint32_t, const egress::Policy&) override { return {}; }
-  Result<void> Adopt(std::uint32_t, const egress::Policy&) override { return {}; }
+  Result<void> Apply(std::uint32_t, const egress::Policy&, SentCap) override { return {}; }
+  Result<void> Adopt(std::uint32_t, const egress::Policy&, SentCap) override { return {}; }
   Result<void> Remove(std::uint32_t index) override {
     const std::lock_guard lock(mutex_);
     namespaces_.erase(index);
@@ -117,11 +117,11 @@ class OfGateway final : public Networks {
   Result<void> AwaitNamedTap(std::uint32_t index) override {
     return gateway_->AwaitNamedTap(index);
   }
-  Result<void> Apply(std::uint32_t index, const egress::Policy& policy) override {
-    return gateway_->Apply(index, policy);
+  Result<void> Apply(std::uint32_t index, const egress::Policy& policy, SentCap cap) override {
+    return gateway_->Apply(index, policy, cap.value_or(egress::kNoCap));
   }
-  Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) override {
-    CAISSON_TRY(gateway_->Adopt(index, policy));
+  Result<void> Adopt(std::uint32_t index, const egress::Policy& policy, SentCap cap) override {
+    CAISSON_TRY(gateway_->Adopt(index, policy, cap.value_or(egress::kNoCap)));
     return {};
   }
   Result<void> Remove(std::uint32_t index) override { return gateway_->Remove(index); }

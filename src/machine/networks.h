@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "egress/network.h"
 #include "egress/policy.h"
+#include "machine/driver.h"
 #include "os/fd.h"
 
 namespace caisson::machine {
@@ -51,8 +52,8 @@ class Networks {
   // `owner`; AwaitNamedTap once it has.
   virtual Result<TapPlace> MakeNamedTap(uid_t owner) = 0;
   virtual Result<void> AwaitNamedTap(std::uint32_t index) = 0;
-  virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy) = 0;
-  virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy) = 0;
+  virtual Result<void> Apply(std::uint32_t index, const egress::Policy& policy, SentCap cap) = 0;
+  virtual Result<void> Adopt(std::uint32_t index, const egress::Policy& policy, SentCap cap) = 0;
   virtual Result<void> Remove(std::uint32_t index) = 0;
   // The networks that the machine shares with others of the same owner; see
   // MachineSpec::shared_networks. After Make it is in none, after Adopt it has to be told again.

@@ -39,16 +39,18 @@ Result<void> RecordedMachine::Remove() {
   return TakeAway();
 }
 
-Result<void> RecordedMachine::SetNetwork(const egress::Policy& policy) {
+Result<void> RecordedMachine::SetNetwork(const egress::Policy& policy, SentCap cap) {
   Record& record = base().record;
-  if (record.network != 0) CAISSON_TRY(networks().Apply(record.network, policy));
+  if (record.network != 0) CAISSON_TRY(networks().Apply(record.network, policy, cap));
   const egress::Policy before = std::exchange(record.spec.network, policy);
+  const SentCap cap_before = std::exchange(record.spec.sent_cap, cap);
   // Durable: rules that were taken back must not come back after the host has lost its power.
-  if (policy == before) return {};
+  if (policy == before && cap == cap_before) return {};
   auto written = base().Write(true);
   if (written) return {};
   record.spec.network = before;
-  if (record.network != 0) (void)networks().Apply(record.network, before);
+  record.spec.sent_cap = cap_before;
+  if (record.network != 0) (void)networks().Apply(record.network, before, cap_before);
   return written;
 }
 

@@ -16,7 +16,7 @@ class RecordedMachine : public LocalMachine {
   std::uint32_t network() const override { return base().record.network; }
   Machine View() override;
   Result<void> Remove() override;
-  Result<void> SetNetwork(const egress::Policy& policy) override;
+  Result<void> SetNetwork(const egress::Policy& policy, SentCap cap) override;
 
  protected:
   virtual SlotBase& base() const = 0;

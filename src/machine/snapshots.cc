@@ -36,11 +36,28 @@ Result<void> WriteDescription(const std::string& directory, uid_t owner, const S
   const std::string path = directory + kFile;
   const os::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file.valid() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(file.get()) != 0) {
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return StateError("write " + path, os::ErrnoText(errno));
   }
   return {};
+}
+
+Result<void> Sync(const std::string& path, int flags) {
+  const os::UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!file.valid() || ::fsync(file.get()) != 0) {
+    return StateError("sync " + path, os::ErrnoText(errno));
+  }
+  return {};
+}
+
+// What is in it survives a power failure.
+Result<void> SyncAll(const std::string& directory) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_regular_file(error)) CAISSON_TRY(Sync(it->path(), O_RDONLY));
+  }
+  if (error) return StateError("list " + directory, error.message());
+  return Sync(directory, O_RDONLY | O_DIRECTORY);
 }
 
 std::uint64_t StoredBytes(const std::string& directory) {
@@ -57,8 +74,21 @@ std::uint64_t StoredBytes(const std::string& directory) {
 
 }  // namespace
 
-Result<Snapshots> Snapshots::Open(const std::string& directory, const images::Store& store) {
-  Snapshots snapshots(directory, store);
+class Snapshots::Entry {
+ public:
+  explicit Entry(uid_t owner) : owner_(owner) {}
+  uid_t owner() const { return owner_; }
+
+  std::shared_mutex mutex;   // held alone while it is made or removed, shared while it is used
+  std::optional<Kept> kept;  // by the mutex of Snapshots; not while it is made, and when it is gone
+
+ private:
+  const uid_t owner_;
+};
+
+Result<std::unique_ptr<Snapshots>> Snapshots::Open(const std::string& directory,
+                                                   const images::Store& store) {
+  std::unique_ptr<Snapshots> snapshots(new Snapshots(directory, store));
   std::vector<std::string> names;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
@@ -70,8 +100,11 @@ Result<Snapshots> Snapshots::Open(const std::string& directory, const images::St
       fs::remove_all(fs::path(directory) / name, error);
       continue;
     }
-    // One that cannot be read is left to the operator.
-    if (auto kept = snapshots.Read(name)) snapshots.kept_.emplace(name, *std::move(kept));
+    auto kept = snapshots->Read(name);
+    if (!kept) continue;  // one that cannot be read is left to the operator
+    auto entry = std::make_shared<Entry>(kept->owner);
+    entry->kept = *std::move(kept);
+    snapshots->entries_.emplace(name, std::move(entry));
   }
   return snapshots;
 }
@@ -96,60 +129,107 @@ Result<Snapshots::Kept> Snapshots::Read(const std::string& id) const {
   return kept;
 }
 
-Result<Snapshot> Snapshots::Take(uid_t owner, const Snapshot& snapshot, const Fill& fill) {
+// The files of it, complete, and its name last.
+Result<Snapshots::Kept> Snapshots::Make(uid_t owner, const Snapshot& snapshot,
+                                        const Fill& fill) const {
   const std::string& id = snapshot.id;
-  if (!IsValidId(id)) return Fail(errors::kMachineInvalid, "a snapshot's id is as a machine's");
-  const std::string place = directory_ + "/" + id;
-  std::error_code error;
-  if (fs::exists(place, error)) {
-    return Fail(errors::kMachineExists, "there is a snapshot " + id + " already");
-  }
   auto held = store_->Hold(snapshot.image);
   if (!held) return Fail(errors::kMachineNoImage, held.error().message);
   const std::string draft = directory_ + "/" + kDraft + id;
-  const auto take = [&]() -> Result<void> {
-    if (::mkdir(draft.c_str(), 0700) != 0)
+  std::error_code error;
+  const auto make = [&]() -> Result<void> {
+    if (::mkdir(draft.c_str(), 0700) != 0) {
       return StateError("mkdir " + draft, os::ErrnoText(errno));
+    }
     CAISSON_TRY(fill(draft));
     CAISSON_TRY(WriteDescription(draft, owner, snapshot));
-    fs::rename(draft, place, error);
-    if (error) return StateError("make " + place, error.message());
-    return {};
+    CAISSON_TRY(SyncAll(draft));
+    fs::rename(draft, DirectoryOf(id), error);
+    if (error) return StateError("make " + DirectoryOf(id), error.message());
+    return Sync(directory_, O_RDONLY | O_DIRECTORY);
   };
-  if (auto taken = take(); !taken) {
-    fs::remove_all(draft, error);
-    return Fail(std::move(taken).error());
+  auto made = make();
+  Result<Kept> kept = made ? Read(id) : Fail(std::move(made).error());
+  if (kept) return kept;
+  fs::rename(DirectoryOf(id), draft, error);  // where it has its name already
+  fs::remove_all(draft, error);
+  return kept;
+}
+
+Result<Snapshot> Snapshots::Take(uid_t owner, const Snapshot& snapshot, const Fill& fill) {
+  const std::string& id = snapshot.id;
+  if (!IsValidId(id)) return Fail(errors::kMachineInvalid, "a snapshot's id is as a machine's");
+  auto entry = std::make_shared<Entry>(owner);
+  const std::lock_guard making(entry->mutex);
+  {
+    const std::lock_guard lock(mutex_);
+    std::error_code error;
+    // One that could not be read has its name, too.
+    if (fs::exists(DirectoryOf(id), error) || !entries_.emplace(id, entry).second) {
+      return Fail(errors::kMachineExists, "there is a snapshot " + id + " already");
+    }
   }
-  CAISSON_ASSIGN(Kept kept, Read(id));
-  Snapshot taken = kept.snapshot;
-  kept_.insert_or_assign(id, std::move(kept));
+  auto made = Make(owner, snapshot, fill);
+  const std::lock_guard lock(mutex_);
+  if (!made) {
+    entries_.erase(id);
+    return Fail(std::move(made).error());
+  }
+  Snapshot taken = made->snapshot;
+  entry->kept = *std::move(made);
   return taken;
 }
 
-Result<Snapshot> Snapshots::Find(uid_t owner, const std::string& id) const {
-  const auto found = kept_.find(id);
-  if (found != kept_.end() && found->second.owner == owner) return found->second.snapshot;
-  return Fail(errors::kMachineUnknown, "there is no snapshot " + id);
+std::shared_ptr<Snapshots::Entry> Snapshots::Find(uid_t owner, const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  return found != entries_.end() && found->second->owner() == owner ? found->second : nullptr;
+}
+
+Result<Snapshots::Held> Snapshots::Hold(uid_t owner, const std::string& id) {
+  const auto unknown = [&id] {
+    return Fail(errors::kMachineUnknown, "there is no snapshot " + id);
+  };
+  std::shared_ptr<Entry> entry = Find(owner, id);
+  const auto is_there = [&] {
+    const std::lock_guard lock(mutex_);
+    return entry->kept.has_value();
+  };
+  if (entry == nullptr || !is_there()) return unknown();
+  std::shared_lock lock(entry->mutex);
+  if (!is_there()) return unknown();  // removed while it was waited for
+  return Held{.entry = entry,
+              .lock = std::move(lock),
+              .snapshot = entry->kept->snapshot,
+              .directory = DirectoryOf(id)};
 }
 
 std::vector<Snapshot> Snapshots::List(uid_t owner) const {
+  const std::lock_guard lock(mutex_);
   std::vector<Snapshot> list;
-  for (const auto& [id, kept] : kept_) {
-    if (kept.owner == owner) list.push_back(kept.snapshot);
+  for (const auto& [id, entry] : entries_) {
+    if (entry->owner() == owner && entry->kept) list.push_back(entry->kept->snapshot);
   }
   return list;
 }
 
 Result<void> Snapshots::Remove(uid_t owner, const std::string& id) {
-  const auto found = kept_.find(id);
-  if (found == kept_.end() || found->second.owner != owner) return {};
+  const std::shared_ptr<Entry> entry = Find(owner, id);
+  if (entry == nullptr) return {};
+  const std::lock_guard removing(entry->mutex);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!entry->kept) return {};  // it was not made after all, or somebody else has removed it
+  }
   std::error_code error;
   // Half removed it is no snapshot any more.
   const std::string draft = directory_ + "/" + kDraft + id;
-  fs::rename(directory_ + "/" + id, draft, error);
+  fs::rename(DirectoryOf(id), draft, error);
   if (!error) fs::remove_all(draft, error);
   if (error) return StateError("remove snapshot " + id, error.message());
-  kept_.erase(found);
+  const std::lock_guard lock(mutex_);
+  entry->kept.reset();
+  entries_.erase(id);
   return {};
 }
 

@@ -81,6 +81,14 @@ json::Value ToJson(const std::set<std::string>& networks) {
   return json::Value(std::move(ids));
 }
 
+json::Value ToJson(const SentCap& cap) { return cap ? json::Value(*cap) : json::Value(); }
+
+Result<SentCap> SentCapFromJson(const json::Value& value) {
+  if (value.is_null()) return SentCap();
+  if (value.is_int() && value.as_int() >= 0) return static_cast<std::uint64_t>(value.as_int());
+  return Invalid("sent_cap is a number of bytes, or null");
+}
+
 Result<std::set<std::string>> SharedNetworksFromJson(const json::Value& value) {
   if (!value.is_array()) return Invalid("shared_networks is a list of ids");
   std::set<std::string> networks;
@@ -110,7 +118,8 @@ json::Value ToJson(const MachineSpec& spec) {
                       {"disk_bytes", spec.disk_bytes},
                       {"pids", spec.pids},
                       {"network", ToJson(spec.network)},
-                      {"shared_networks", ToJson(spec.shared_networks)}};
+                      {"shared_networks", ToJson(spec.shared_networks)},
+                      {"sent_cap", ToJson(spec.sent_cap)}};
 }
 
 Result<MachineSpec> SpecFromJson(const json::Value& value) {
@@ -123,12 +132,16 @@ Result<MachineSpec> SpecFromJson(const json::Value& value) {
                    .disk_bytes = fields.Number("disk_bytes"),
                    .pids = fields.Number("pids"),
                    .network = {},
-                   .shared_networks = {}};
+                   .shared_networks = {},
+                   .sent_cap = {}};
   const json::Value& rules = fields.Any("network");
   if (!fields.missed().empty()) return Invalid(fields.missed() + " is missing or no such value");
   CAISSON_ASSIGN(spec.network, PolicyFromJson(rules));
   if (const json::Value* networks = value.Find("shared_networks")) {  // not in older records
     CAISSON_ASSIGN(spec.shared_networks, SharedNetworksFromJson(*networks));
+  }
+  if (const json::Value* cap = value.Find("sent_cap")) {  // likewise
+    CAISSON_ASSIGN(spec.sent_cap, SentCapFromJson(*cap));
   }
   return spec;
 }

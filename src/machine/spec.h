@@ -24,6 +24,10 @@ json::Value ToJson(const MachineSpec& spec);
 // Fails with machine.invalid (naming the field) and as egress::Policy::Parse.
 Result<MachineSpec> SpecFromJson(const json::Value& value);
 
+// null: no cap. Fails with machine.invalid.
+json::Value ToJson(const SentCap& cap);
+Result<SentCap> SentCapFromJson(const json::Value& value);
+
 // Their ids, sorted. SharedNetworksFromJson and CheckSharedNetworks fail with machine.invalid.
 json::Value ToJson(const std::set<std::string>& networks);
 Result<std::set<std::string>> SharedNetworksFromJson(const json::Value& value);

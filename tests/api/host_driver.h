@@ -90,7 +90,9 @@ class HostDriver final : public machine::Driver {
   Result<void> RemoveSnapshot(const std::string&) override { return Unsupported(); }
   Result<std::vector<machine::Snapshot>> ListSnapshots() override { return Unsupported(); }
   Result<void> Resize(const std::string&, std::uint64_t) override { return {}; }
-  Result<void> SetNetwork(const std::string&, const egress::Policy&) override { return {}; }
+  Result<void> SetNetwork(const std::string&, const egress::Policy&, machine::SentCap) override {
+    return {};
+  }
   Result<void> SetSharedNetworks(const std::string& id, const std::set<std::string>&) override {
     const std::lock_guard lock(mutex_);
     return machines_.contains(id) ? Result<void>() : Unknown(id);

@@ -214,8 +214,10 @@ Result<void> RemoteDriver::Resize(const std::string& id, std::uint64_t disk_byte
   return {};
 }
 
-Result<void> RemoteDriver::SetNetwork(const std::string& id, const egress::Policy& policy) {
-  CAISSON_TRY(Ask({.operation = Operation::kSetNetwork, .id = id, .network = policy}));
+Result<void> RemoteDriver::SetNetwork(const std::string& id, const egress::Policy& policy,
+                                      SentCap cap) {
+  CAISSON_TRY(
+      Ask({.operation = Operation::kSetNetwork, .id = id, .network = policy, .sent_cap = cap}));
   return {};
 }
 

@@ -44,7 +44,9 @@ class RemoteDriver final : public Driver {
   Result<void> RemoveSnapshot(const std::string& snapshot) override;
   Result<std::vector<Snapshot>> ListSnapshots() override;
   Result<void> Resize(const std::string& id, std::uint64_t disk_bytes) override;
-  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy) override;
+  using Driver::SetNetwork;
+  Result<void> SetNetwork(const std::string& id, const egress::Policy& policy,
+                          SentCap cap) override;
   Result<void> SetSharedNetworks(const std::string& id,
                                  const std::set<std::string>& networks) override;
   Result<egress::NetworkLog> ReadNetworkLog(const std::string& id, std::uint64_t after) override;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/error_catalogue.h"
@@ -17,6 +16,7 @@
 #include "json/writer.h"
 #include "machine/fields.h"
 #include "machine/spec.h"
+#include "os/fd_passing.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::helper {
@@ -100,6 +100,7 @@ Result<std::string> Encode(const Request& request) {
   if (form.spec) object.Set("spec", ToJson(request.spec.value_or(MachineSpec{})));
   if (form.network) {
     object.Set("network", machine::ToJson(request.network.value_or(egress::Policy::DenyAll())));
+    object.Set("sent_cap", machine::ToJson(request.sent_cap));
   }
   if (form.networks) object.Set("networks", machine::ToJson(request.networks));
   if (form.after) object.Set("after", request.after);
@@ -107,6 +108,10 @@ Result<std::string> Encode(const Request& request) {
 }
 
 Result<Request> DecodeRequest(std::string_view text) {
+  // Each value but the first of its list follows a comma: before anything is made of them.
+  if (std::ranges::count(text, ',') >= static_cast<std::ptrdiff_t>(kMaxRequestValues)) {
+    return Violation(fmt::format("a request has more than {} values", kMaxRequestValues));
+  }
   auto value = json::Read(text, {.max_bytes = kMaxRequestBytes,
                                  .max_depth = 8,
                                  .max_integer_digits = 20,
@@ -123,10 +128,11 @@ Result<Request> DecodeRequest(std::string_view text) {
   if (form->disk_bytes) request.disk_bytes = fields.Number("disk_bytes");
   const json::Value spec = form->spec ? fields.Any("spec") : json::Value();
   const json::Value network = form->network ? fields.Any("network") : json::Value();
+  const json::Value sent_cap = form->network ? fields.Any("sent_cap") : json::Value();
   const json::Value networks = form->networks ? fields.Any("networks") : json::Value();
   if (form->after) request.after = fields.Number("after");
   fields.Expect(2u + form->id + form->snapshot + form->level + form->disk_bytes + form->spec +
-                form->network + form->networks + form->after);
+                2u * form->network + form->networks + form->after);
   CAISSON_TRY(Complete(fields, "a request"));
   const auto place = PlaceOf(kLevels, level);
   if (!place) return Violation("there is no such level");
@@ -138,6 +144,7 @@ Result<Request> DecodeRequest(std::string_view text) {
   }
   if (form->network) {
     CAISSON_ASSIGN(request.network, PolicyFromJson(network));
+    CAISSON_ASSIGN(request.sent_cap, SentCapFromJson(sent_cap));
   }
   if (form->networks) {
     CAISSON_ASSIGN(request.networks, SharedNetworksFromJson(networks));
@@ -361,19 +368,11 @@ constexpr std::size_t kHeaderBytes = 4;
 
 Result<std::size_t> SendPiece(int socket, std::string_view bytes, int fd) {
   iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  os::FdSpace<1> space;
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (fd >= 0) {
-    message.msg_control = space;
-    message.msg_controllen = sizeof space;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
-  }
+  if (fd >= 0) space.Attach(message, {&fd, 1});
   ssize_t n = 0;
   do {
     n = ::sendmsg(socket, &message, MSG_NOSIGNAL);
@@ -387,28 +386,20 @@ Result<std::size_t> SendPiece(int socket, std::string_view bytes, int fd) {
 Result<std::size_t> ReceivePiece(int socket, char* bytes, std::size_t size, os::UniqueFd& fd) {
   constexpr std::size_t kMaxFds = 8;
   iovec part{.iov_base = bytes, .iov_len = size};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int) * kMaxFds)] = {};
+  os::FdSpace<kMaxFds> space;
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
+  space.Await(message);
   ssize_t n = 0;
   do {
     n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (n < 0 && errno == EINTR);
   if (n < 0) return os::SyscallError("receive from the other side of the helper's socket");
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int received = -1;
-      std::memcpy(&received, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      os::UniqueFd owned(received);
-      if (!fd.valid()) fd = std::move(owned);
-    }
-  }
+  os::TakeFds(message, [&fd](int received) {
+    os::UniqueFd owned(received);
+    if (!fd.valid()) fd = std::move(owned);
+  });
   return static_cast<std::size_t>(n);
 }
 

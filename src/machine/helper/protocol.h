@@ -24,6 +24,8 @@ namespace caisson::machine::helper {
 
 inline constexpr std::size_t kMaxRequestBytes = 1u << 20;
 inline constexpr std::size_t kMaxReplyBytes = 8u << 20;
+// Values in a request, about: four times as many as the largest one has.
+inline constexpr std::size_t kMaxRequestValues = 4096;
 
 enum class Operation : std::uint8_t {
   kCapabilities,
@@ -54,6 +56,7 @@ struct Request {
   std::uint64_t disk_bytes = 0;           // kResize
   std::optional<MachineSpec> spec;        // kCreate, kFork, kRestore
   std::optional<egress::Policy> network;  // kSetNetwork
+  SentCap sent_cap;                       // kSetNetwork
   std::set<std::string> networks;         // kSetSharedNetworks
   std::uint64_t after = 0;                // kReadNetworkLog
 };

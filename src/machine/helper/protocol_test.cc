@@ -26,7 +26,8 @@ MachineSpec Spec() {
           .disk_bytes = 1ull << 31,
           .pids = 99,
           .network = *egress::Policy::Parse({"192.0.2.1:443", "198.51.100.0/24"}),
-          .shared_networks = {"net-1"}};
+          .shared_networks = {"net-1"},
+          .sent_cap = 1ull << 40};
 }
 
 TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
@@ -45,7 +46,8 @@ TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
       {.driver = "jail",
        .operation = Operation::kSetNetwork,
        .id = "a",
-       .network = egress::Policy::PublicOnly()},
+       .network = egress::Policy::PublicOnly(),
+       .sent_cap = 0},
       {.driver = "jail",
        .operation = Operation::kSetNetwork,
        .id = "a",
@@ -73,12 +75,14 @@ TEST(HelperProtocol, RequestsComeOutAsTheyWentIn) {
     EXPECT_EQ(back->networks, request.networks);
     EXPECT_EQ(back->after, request.after);
     EXPECT_EQ(back->network.has_value(), request.network.has_value());
+    EXPECT_EQ(back->sent_cap, request.sent_cap);
     ASSERT_EQ(back->spec.has_value(), request.spec.has_value());
     if (request.spec) {
       EXPECT_EQ(back->spec->image, request.spec->image);
       EXPECT_EQ(back->spec->cpus, request.spec->cpus);
       EXPECT_EQ(back->spec->network, request.spec->network);
       EXPECT_EQ(back->spec->shared_networks, request.spec->shared_networks);
+      EXPECT_EQ(back->spec->sent_cap, request.spec->sent_cap);
     }
     EXPECT_EQ(*Encode(*back), *text);
   }
@@ -113,14 +117,43 @@ TEST(HelperProtocol, RefusesIdsThatCouldBePaths) {
   }
 }
 
+TEST(HelperProtocol, TakesTheLargestPolicyAndRefusesMoreValuesThanAnyRequestHas) {
+  std::vector<std::string> rules;
+  for (std::size_t i = 0; i < egress::kMaxRules; ++i) {
+    rules.push_back("192.0.2." + std::to_string(i % 256) + ":" + std::to_string(i + 1));
+  }
+  Request request{.driver = "jail", .operation = Operation::kSetNetwork, .id = "a"};
+  request.network = *egress::Policy::Parse(rules);
+  EXPECT_TRUE(DecodeRequest(*Encode(request)));
+  std::string many = "0";
+  for (std::size_t i = 0; i < kMaxRequestValues; ++i) many += ",0";
+  const auto refused = DecodeRequest("[" + many + "]");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errors::kMachineProtocol);
+  EXPECT_NE(refused.error().message.find("more than 4096 values"), std::string::npos);
+}
+
+TEST(HelperProtocol, RefusesCapsOfAnotherForm) {
+  const std::string before =
+      R"({"driver":"jail","operation":"set_network","id":"a","network":[],"sent_cap":)";
+  EXPECT_TRUE(DecodeRequest(before + "null}"));
+  EXPECT_TRUE(DecodeRequest(before + "0}"));
+  for (const char* cap : {"-1", "1.5", "\"1\"", "[]", "99999999999999999999"}) {
+    const auto request = DecodeRequest(before + cap + "}");
+    ASSERT_FALSE(request) << cap;
+    EXPECT_EQ(request.error().code, errors::kMachineInvalid) << cap;
+  }
+}
+
 TEST(HelperProtocol, TakesSpecsOfBeforeMachinesSharedNetworks) {
   std::string text = *Encode({.driver = "jail", .operation = Operation::kCreate, .spec = Spec()});
-  const std::string added = ",\"shared_networks\":[\"net-1\"]";
+  const std::string added = ",\"shared_networks\":[\"net-1\"],\"sent_cap\":1099511627776";
   ASSERT_NE(text.find(added), std::string::npos) << text;
   text.erase(text.find(added), added.size());
   const auto request = DecodeRequest(text);
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_TRUE(request->spec->shared_networks.empty());
+  EXPECT_FALSE(request->spec->sent_cap);
 }
 
 TEST(HelperProtocol, RefusesNetworksOfAnotherForm) {

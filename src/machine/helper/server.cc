@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <type_traits>
@@ -89,7 +90,7 @@ Result<Answer> Perform(const MachinesByDriver& drivers, uid_t caller, const Requ
     case Operation::kResize:
       return Done(machines.Resize(caller, request.id, request.disk_bytes));
     case Operation::kSetNetwork:
-      return Done(machines.SetNetwork(caller, request.id, *request.network));
+      return Done(machines.SetNetwork(caller, request.id, *request.network, request.sent_cap));
     case Operation::kSetSharedNetworks:
       return Done(machines.SetSharedNetworks(caller, request.id, request.networks));
     case Operation::kReadNetworkLog:
@@ -179,16 +180,23 @@ void Server::JoinEnded() {
   });
 }
 
+bool Server::HasRoomFor(pid_t process) const {
+  const auto of_process = std::ranges::count(connections_, process, &Connection::process);
+  return connections_.size() < kMaxConnections &&
+         static_cast<std::size_t>(of_process) < kMaxOfProcess;
+}
+
 void Server::Accept() {
   os::UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (!socket.valid() || connections_.size() >= kMaxConnections ||
-      ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != user_) {
+  if (!socket.valid() || ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      peer.uid != user_ || !HasRoomFor(peer.pid)) {
     return;
   }
   Connection& connection = connections_.emplace_back();
   connection.socket = std::move(socket);
+  connection.process = peer.pid;
   connection.thread = std::thread([this, &connection, caller = peer.uid] {
     Serve(connection.socket.get(), caller);
     ::shutdown(connection.socket.get(), SHUT_RDWR);

@@ -24,6 +24,8 @@ namespace caisson::machine::helper {
 class Server {
  public:
   static constexpr std::size_t kMaxConnections = 256;
+  // So that there is room for another process of the user's, whatever one does.
+  static constexpr std::size_t kMaxOfProcess = 192;
 
   // Binds `socket`, which only `user` and root can connect to; a socket that nobody listens on any
   // more is replaced. Fails with machine.state.
@@ -37,11 +39,13 @@ class Server {
  private:
   struct Connection {
     os::UniqueFd socket;
+    pid_t process = 0;  // at the other end, when it connected
     std::thread thread;
     std::atomic<bool> done = false;
   };
   Server(MachinesByDriver drivers, os::UniqueFd socket, uid_t user);
   void Accept();
+  bool HasRoomFor(pid_t process) const;
   void Serve(int socket, uid_t caller);
   void JoinEnded();
 

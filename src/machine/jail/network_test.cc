@@ -89,6 +89,26 @@ TEST_F(MachineNetworks, APolicyHoldsFromTheFirstInstructionAndChangesLive) {
   EXPECT_GT(stats->network_received_bytes, 0u);
 }
 
+TEST_F(MachineNetworks, ACapHoldsFromTheStartAndOutlivesTheHelper) {
+  MachineSpec spec = Spec("one", Rules({kOne}));
+  spec.sent_cap = 20'000;
+  ASSERT_TRUE(driver_->Create(spec));
+  EXPECT_EQ(Try("one", kOne), "open");
+  const Ran ran = Python(*driver_, "one",
+                         "import socket\n"
+                         "s = socket.create_connection(('203.0.113.10', 80), 1)\n"
+                         "try:\n"
+                         "  for i in range(100): s.sendall(b'x' * 1000); s.recv(1000)\n"
+                         "except OSError: print('refused')");
+  EXPECT_EQ(ran.out, "refused\n") << ran.error;
+  EXPECT_LE(driver_->ReadStats("one")->network_sent_bytes, 20'000u);
+  helper_->Kill();
+  helper_->Start();
+  EXPECT_EQ(Try("one", kOne), "closed");
+  ASSERT_TRUE(driver_->SetNetwork("one", Rules({kOne})));
+  EXPECT_EQ(Try("one", kOne), "open");
+}
+
 TEST_F(MachineNetworks, APolicyOutlivesPausesForksAndTheHelper) {
   ASSERT_TRUE(driver_->Create(Spec("one", Rules({kOne}))));
   helper_->Kill();

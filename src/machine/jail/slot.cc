@@ -156,7 +156,7 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
   const MachineSpec& spec = record.spec;
   CAISSON_TRY(record.groups.Limit(
       {.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids}));
-  CAISSON_TRY(parts_.networks->Apply(record.network, spec.network));
+  CAISSON_TRY(parts_.networks->Apply(record.network, spec.network, spec.sent_cap));
   CAISSON_TRY(parts_.networks->Share(record.network, record.owner, spec.shared_networks));
   const Identity identity{
       .host_name = spec.host_name,
@@ -239,7 +239,7 @@ Result<void> Workshop::AdoptRunning(Slot& slot) {
   slot.agent = ProcessOf(record, state_.boot());
   if (record.phase == Phase::kPausedOnDisk || !slot.Lives()) return Stop(slot);
   // A network that cannot be had stays closed; the machine's files are its owner's all the same.
-  if (!parts_.networks->Adopt(record.network, record.spec.network) ||
+  if (!parts_.networks->Adopt(record.network, record.spec.network, record.spec.sent_cap) ||
       !parts_.networks->Share(record.network, record.owner, record.spec.shared_networks)) {
     return Stop(slot);
   }

@@ -356,7 +356,7 @@ Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool s
   record.ip = tap.place.address;
   CAISSON_TRY(slot.Write(false));
   if (record.network != 0) {
-    CAISSON_TRY(networks().Apply(record.network, record.spec.network));
+    CAISSON_TRY(networks().Apply(record.network, record.spec.network, record.spec.sent_cap));
   }
   CAISSON_TRY(record.groups.Make());
   CAISSON_ASSIGN(Plan plan, PlanOf(slot, base, named, tap));
@@ -439,7 +439,8 @@ Result<std::unique_ptr<Slot>> Yard::AdoptOne(const std::string& name) {
   if (slot->record.phase == Phase::kPausedOnDisk || !slot->Lives()) {
     CAISSON_TRY(Stop(*slot));
   } else if (slot->record.network != 0 &&
-             !networks().Adopt(slot->record.network, slot->record.spec.network)) {
+             !networks().Adopt(slot->record.network, slot->record.spec.network,
+                               slot->record.spec.sent_cap)) {
     CAISSON_TRY(Stop(*slot));
   } else {
     // As the record says, whatever the helper was at when it was killed. One that does not answer

@@ -260,7 +260,7 @@ Result<void> Workshop::Enforce(const Slot& slot) const {
   }
   Groups groups = record.groups;
   CAISSON_TRY(groups.Limit(limits));
-  CAISSON_TRY(parts_.networks->Apply(record.network, spec.network));
+  CAISSON_TRY(parts_.networks->Apply(record.network, spec.network, spec.sent_cap));
   return parts_.networks->Share(record.network, record.owner, spec.shared_networks);
 }
 
@@ -477,7 +477,7 @@ Result<void> Workshop::AdoptRunning(Slot& slot) {
   slot.agent = ProcessOf(record, state_.boot());
   if (record.phase == Phase::kPausedOnDisk || !slot.Lives()) return Stop(slot);
   // A network that cannot be had stays closed; the machine's files are its owner's all the same.
-  if (!parts_.networks->Adopt(record.network, record.spec.network) ||
+  if (!parts_.networks->Adopt(record.network, record.spec.network, record.spec.sent_cap) ||
       !parts_.networks->Share(record.network, record.owner, record.spec.shared_networks)) {
     return Stop(slot);
   }
