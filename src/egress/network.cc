@@ -249,9 +249,11 @@ Result<void> Gateway::CloseLocked(std::uint32_t index) {
   }
   members_.erase(index);
   CAISSON_TRY(filter_->ForgetFlows(AddressOf(index)));
-  FilterBatch count;  // of its connections: there is none when it never opened one
-  count.DeleteAddress("flows", AddressOf(index));
-  (void)filter_->Commit(count);
+  for (const char* counts : {"flows", "few"}) {  // there is none when it never opened one
+    FilterBatch count;
+    count.DeleteAddress(counts, AddressOf(index));
+    (void)filter_->Commit(count);
+  }
   return {};
 }
 

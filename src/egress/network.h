@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "egress/crowding.h"
 #include "egress/denial_log.h"
 #include "egress/gate_process.h"
 #include "egress/links.h"
@@ -52,6 +53,8 @@ struct GatewayOptions {
       NetworkOf(0x0ae70000, 16);  // 10.231.0.0/16: must lie in closed ranges, seen by machines only
   Range transit =
       NetworkOf(0xa9fef3fc, 30);  // 169.254.243.252/30: between the host and the gateway
+  // How full the host's table of tracked connections is.
+  std::function<std::optional<TrackedConnections>()> tracked = ReadTracked;
   // Where questions for names go, at most three; empty: as the host does (HostResolvers).
   std::optional<std::vector<std::uint32_t>> resolvers;
   // Starts what enforces rules by name (GateProcess::Start, with what else it is told). The options
@@ -97,7 +100,8 @@ class Gateway {
   static Result<std::unique_ptr<Gateway>> Open(const GatewayOptions& options);
 
   // Looks after the host, which others change, too: makes our rules there anew when they are gone,
-  // and closes addresses that it has got meanwhile. To be called every few seconds; costs little
+  // closes addresses that it has got meanwhile, and leaves each machine few new connections while
+  // the host can hardly track more. To be called every few seconds; costs little
   // when nothing has changed. Until it has mended them, machines may reach new addresses of the
   // host, and nothing else, by rules that are gone.
   Result<void> Refresh();
@@ -176,6 +180,7 @@ class Gateway {
   Result<void> RunNft(const std::string& file, const std::string& text);
   Result<void> LoadHostRules();
   Result<void> CloseHostAddresses();
+  Result<void> WatchCrowd();
   Result<void> LoadGatewayRules();
   Result<std::uint32_t> TakeIndex();
   Result<void> Connect(std::uint32_t index);
@@ -217,6 +222,7 @@ class Gateway {
   std::optional<PacketFilter> filter_;
   std::optional<PacketFilter> host_filter_;  // only looked at: others change it, too
   std::vector<std::uint32_t> host_addresses_;
+  std::optional<bool> is_crowded_;  // as the filter has it
   std::set<std::uint32_t> used_;
   std::set<std::uint32_t> cut_;  // whose link was set down
   std::uint32_t last_ = 0;

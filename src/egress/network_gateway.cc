@@ -219,9 +219,19 @@ Result<void> Gateway::CloseHostAddresses() {
   return {};
 }
 
+Result<void> Gateway::WatchCrowd() {
+  const auto tracked = options_.tracked();
+  const bool crowded = tracked && IsCrowded(is_crowded_.value_or(false), *tracked);
+  if (crowded == is_crowded_) return {};
+  CAISSON_TRY(filter_->Commit(CrowdBatch(crowded)));
+  is_crowded_ = crowded;
+  return {};
+}
+
 Result<void> Gateway::Refresh() {
   const std::lock_guard lock(mutex_);
   CAISSON_TRY(CloseHostAddresses());
+  CAISSON_TRY(WatchCrowd());
   return LoadHostRules();
 }
 

@@ -52,6 +52,17 @@ class NetworkTest : public ::testing::Test {
     EXPECT_TRUE(made) << made.error().message << made.error().details;
     return Guest(made.value());
   }
+  // Opens a connection to each of so many ports.
+  static void Flood(const Guest& guest, unsigned count, unsigned first_port = 10'000) {
+    guest.Do([&] {
+      const os::UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      for (unsigned i = 0; i < count; ++i) {
+        const sockaddr_in to = SocketAddress(kPublic, static_cast<std::uint16_t>(first_port + i));
+        ::sendto(fd.get(), "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+      }
+      return true;
+    });
+  }
   template <typename Work>
   auto InGateway(Work work) -> decltype(work()) {
     const auto fd = os::OpenNetworkNamespace(world_->directory() + "/network/gateway").value();
@@ -365,21 +376,33 @@ TEST_F(NetworkTest, a_cap_holds_and_may_be_raised) {
 TEST_F(NetworkTest, one_machine_cannot_use_up_the_tracked_connections) {
   const Guest guest = Make(Policy::PublicOnly());
   const Guest other = Make(Policy::PublicOnly());
-  const auto flood = [&](unsigned count) {
-    return guest.Do([&] {
-      const os::UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-      for (unsigned i = 0; i < count; ++i) {
-        const sockaddr_in to = SocketAddress(kPublic, static_cast<std::uint16_t>(10'000 + i));
-        ::sendto(fd.get(), "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
-      }
-      return true;
-    });
-  };
-  flood(1000);
+  Flood(guest, 1000);
   EXPECT_EQ(guest.Tcp(kPublic, 80), "open");
-  flood(kMaxFlows + 2000);
+  Flood(guest, kMaxFlows + 2000);
   EXPECT_EQ(guest.Tcp(kPublic, 80), "refused");
   EXPECT_EQ(other.Tcp(kPublic, 80), "open");
+}
+
+TEST_F(NetworkTest, every_machine_has_room_while_the_host_can_hardly_track_more) {
+  TrackedConnections tracked{.count = 100, .most = 1000};
+  GatewayOptions options = world_->Options();
+  options.tracked = [&tracked] { return tracked; };
+  Reopen(options);
+  const Guest guest = Make(Policy::PublicOnly());
+  const Guest other = Make(Policy::PublicOnly());
+  const auto refreshed = gateway_->Refresh();
+  ASSERT_TRUE(refreshed) << refreshed.error().message;
+  Flood(guest, kMaxFlowsInACrowd + 500);
+  EXPECT_EQ(guest.Tcp(kPublic, 80), "open");
+  tracked.count = 900;
+  ASSERT_TRUE(gateway_->Refresh());
+  EXPECT_EQ(guest.Tcp(kPublic, 80), "open") << "what it has does not count";
+  Flood(guest, kMaxFlowsInACrowd + 100, 30'000);
+  EXPECT_EQ(guest.Tcp(kPublic, 80), "refused");
+  EXPECT_EQ(other.Tcp(kPublic, 80), "open");
+  tracked.count = 400;
+  ASSERT_TRUE(gateway_->Refresh());
+  EXPECT_EQ(guest.Tcp(kPublic, 80), "open");
 }
 
 TEST_F(NetworkTest, the_next_process_adopts_what_lives_and_nothing_is_interrupted) {

@@ -46,6 +46,8 @@ table inet caisson {{
   set closed {{ type ipv4_addr; flags interval; elements = {{ {closed} }}; }}
   set sources {{ type ifname . ipv4_addr; }}
   set flows {{ type ipv4_addr; size 65536; flags dynamic; }}
+  set crowded {{ type ipv4_addr; flags interval; }}
+  set few {{ type ipv4_addr; size 65536; flags dynamic; }}
   set told {{ type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m; }}
   set asked {{ type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m; }}
   set joined {{ type ipv4_addr . ipv4_addr; }}
@@ -106,6 +108,7 @@ table inet caisson {{
   chain outbound {{
     ct state invalid drop
     ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
+    ct state new ip saddr @crowded add @few {{ ip saddr ct count over {few} }} goto refuse
     ct status dnat ip saddr @names goto open
     ip daddr @closed goto refuse
     ip daddr @host goto refuse
@@ -117,6 +120,7 @@ table inet caisson {{
   chain among {{
     ct state invalid drop
     ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
+    ct state new ip saddr @crowded add @few {{ ip saddr ct count over {few} }} goto refuse
     meta l4proto {{ tcp, udp, icmp }} ip saddr . ip daddr @joined accept
     goto refuse
   }}
@@ -125,6 +129,7 @@ table inet caisson {{
     meta l4proto udp udp dport {names_port} update @asked {{ ip saddr limit rate over 200/second burst 400 packets }} drop
     ct state new tcp dport {names_port} update @asked {{ ip saddr limit rate over 200/second burst 400 packets }} drop
     ct state new add @flows {{ ip saddr ct count over {flows} }} goto refuse
+    ct state new ip saddr @crowded add @few {{ ip saddr ct count over {few} }} goto refuse
     ct status dnat meta l4proto {{ tcp, udp }} th dport {names_port} ip saddr @gated goto open
     ct status dnat tcp dport {proxy_port} ip saddr vmap @checked_of
     goto refuse
@@ -209,12 +214,12 @@ RuleText GatewayText(const std::vector<Resolver>& resolvers) {
   servers.erase(std::ranges::unique(servers).begin(), servers.end());
   const std::string elements =
       servers.empty() ? "" : fmt::format(" elements = {{ {} }};", fmt::join(servers, ", "));
-  return Marked(
-      fmt::format(fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
-                  fmt::arg("mark", kMarkPlace), fmt::arg("names", ResolverRules(resolvers)),
-                  fmt::arg("servers", elements), fmt::arg("up", kGatewayUplink),
-                  fmt::arg("flows", kMaxFlows), fmt::arg("log", kLogGroup),
-                  fmt::arg("names_port", kGateNamesPort), fmt::arg("proxy_port", kGateProxyPort)));
+  return Marked(fmt::format(
+      fmt::runtime(kGatewayTable), fmt::arg("closed", ClosedElements()),
+      fmt::arg("mark", kMarkPlace), fmt::arg("names", ResolverRules(resolvers)),
+      fmt::arg("servers", elements), fmt::arg("up", kGatewayUplink), fmt::arg("flows", kMaxFlows),
+      fmt::arg("few", kMaxFlowsInACrowd), fmt::arg("log", kLogGroup),
+      fmt::arg("names_port", kGateNamesPort), fmt::arg("proxy_port", kGateProxyPort)));
 }
 
 std::string HostTable(const std::string& uplink) { return "caisson_" + uplink; }
@@ -233,6 +238,16 @@ RuleText HostText(const HostRules& rules) {
                             fmt::arg("mark", kMarkPlace), fmt::arg("uplink", rules.uplink),
                             fmt::arg("transit", FormatRange(rules.transit)),
                             fmt::arg("resolvers", resolvers), fmt::arg("others", others)));
+}
+
+FilterBatch CrowdBatch(bool is_crowded) {
+  FilterBatch batch;
+  batch.FlushSet("crowded");
+  batch.FlushSet("few");  // only what is opened in this crowd counts
+  // In any case: a batch that changes nothing cannot be told from one that was refused.
+  batch.AddRanges("crowded", {{0, 0xffffffff}});
+  if (!is_crowded) batch.FlushSet("crowded");
+  return batch;
 }
 
 FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses) {

@@ -16,6 +16,8 @@ inline constexpr const char* kTable = "caisson";
 inline constexpr const char* kGatewayUplink = "up";
 // New connections of one machine that may be tracked at once.
 inline constexpr unsigned kMaxFlows = 8192;
+// That it may open beyond those that it has, while the host's table is crowded (egress/crowding.h).
+inline constexpr unsigned kMaxFlowsInACrowd = 256;
 
 // The group of nfnetlink_log to which refused packets are told, some of them.
 inline constexpr std::uint16_t kLogGroup = 7;
@@ -44,6 +46,9 @@ struct HostRules {
 };
 RuleText HostText(const HostRules& rules);
 std::string HostTable(const std::string& uplink);
+
+// While the host's table of tracked connections is crowded, and afterwards.
+FilterBatch CrowdBatch(bool is_crowded);
 
 // The addresses of the host, closed to all machines.
 FilterBatch HostAddressesBatch(const std::vector<std::uint32_t>& addresses);
