@@ -2,7 +2,9 @@
 // GET …/metrics and /v1/metrics (what machines use), /metrics (Prometheus), /v1/audit
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "api/envelope.h"
@@ -54,8 +56,10 @@ json::Value ViewOf(const store::Sandbox& sandbox, const Sample& first, const Sam
 
 Result<void> OfOne(Call& call) {
   CAISSON_ASSIGN(const auto sandbox, call.context.sandboxes.Get(call.caller, call.id()));
-  if (sandbox.state != store::SandboxState::kRunning &&
-      sandbox.state != store::SandboxState::kPaused) {
+  constexpr store::SandboxState kMeasured[] = {
+      store::SandboxState::kRunning, store::SandboxState::kPausing, store::SandboxState::kPaused,
+      store::SandboxState::kResuming, store::SandboxState::kError};
+  if (std::ranges::find(kMeasured, sandbox.state) == std::end(kMeasured)) {
     return Fail(errors::kControlState, fmt::format("the sandbox is {}: there is nothing to measure",
                                                    ToText(sandbox.state)));
   }
@@ -68,12 +72,13 @@ Result<void> OfOne(Call& call) {
 Result<void> OfAll(Call& call) {
   CAISSON_ASSIGN(const Page page, ReadPage(call.request()));
   std::int64_t total = 0;
-  CAISSON_ASSIGN(
-      const auto rows,
-      call.context.sandboxes.List(
-          call.caller,
-          {.states = {store::SandboxState::kRunning}, .limit = page.limit, .offset = page.offset},
-          total));
+  CAISSON_ASSIGN(const auto rows,
+                 call.context.sandboxes.List(
+                     call.caller,
+                     {.states = {store::SandboxState::kRunning, store::SandboxState::kError},
+                      .limit = page.limit,
+                      .offset = page.offset},
+                     total));
   std::vector<Result<Sample>> firsts;
   firsts.reserve(rows.size());
   for (const store::Sandbox& row : rows) firsts.push_back(Take(call, row));

@@ -107,6 +107,12 @@ Result<void> CheckRequestedName(const std::string& name) {
 
 }  // namespace
 
+machine::SentCap SentCapOf(const Sandbox& row) {
+  if (row.bandwidth_quota == store::kUnlimited) return std::nullopt;
+  const std::int64_t left = row.bandwidth_quota - row.bytes_out;
+  return static_cast<std::uint64_t>(row.counter_out + (left > 0 ? left + kCapMargin : 0));
+}
+
 machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,
                             const std::vector<std::string>& networks, std::uint64_t pids) {
   machine::MachineSpec spec;
@@ -119,6 +125,7 @@ machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,
   spec.pids = pids;
   spec.network = policy;
   spec.shared_networks = {networks.begin(), networks.end()};
+  spec.sent_cap = SentCapOf(row);
   return spec;
 }
 
@@ -342,6 +349,7 @@ Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::
            });
   // Nobody would own the machine.
   if (!moved) static_cast<void>(driver.Destroy(plan.row.id));
+  if (moved && !plan.networks.empty()) neighbours_.TellTenant(*moved);
   return moved;
 }
 

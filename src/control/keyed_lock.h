@@ -13,22 +13,26 @@ class KeyedLocks {
  public:
   class Held {
    public:
-    Held(KeyedLocks& locks, const std::string& name) : locks_(locks), name_(name) {
-      mutex_ = locks_.Take(name_);
-      mutex_->lock();
-    }
+    Held(KeyedLocks& locks, const std::string& name)
+        : locks_(locks), name_(name), mutex_(locks.Take(name)), lock_(*mutex_) {}
+    // Not held, when somebody else holds it.
+    Held(KeyedLocks& locks, const std::string& name, std::try_to_lock_t)
+        : locks_(locks), name_(name), mutex_(locks.Take(name)), lock_(*mutex_, std::try_to_lock) {}
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
     ~Held() {
-      mutex_->unlock();
+      if (lock_) lock_.unlock();
+      lock_.release();
       mutex_.reset();
       locks_.Drop(name_);
     }
+    explicit operator bool() const { return lock_.owns_lock(); }
 
    private:
     KeyedLocks& locks_;
     std::string name_;
     std::shared_ptr<std::mutex> mutex_;
+    std::unique_lock<std::mutex> lock_;
   };
 
  private:

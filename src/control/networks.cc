@@ -142,6 +142,7 @@ Result<Sandbox> Sandboxes::ChangeMembership(const Caller& caller, const std::str
     }
     return Fail(OfDriver(told.error(), "the networks could not be changed and are as before"));
   }
+  neighbours_.TellTenant(sandbox);
   return sandbox;
 }
 

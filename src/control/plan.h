@@ -2,6 +2,7 @@
 // What a request for a sandbox comes to, before anything is made.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct Sandboxes::Plan {
 inline constexpr const char* kSnapshotPrefix = "snapshot:";
 // Of the disk that a template is built on: sandboxes from it have no less.
 inline constexpr std::int64_t kTemplateDiskMib = 4096;
+
+// Beyond what a sandbox may still send: a packet that exceeds a cap is refused whole, and is no
+// larger. So what was sent reaches the quota before anything is refused, and the row says so.
+inline constexpr std::int64_t kCapMargin = 65'536;
+
+// What its machine may send in all, by the machine's own counter.
+machine::SentCap SentCapOf(const Sandbox& row);
 
 // What the driver is told about a row.
 machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,

@@ -18,6 +18,9 @@ std::unexpected<Status> NotFound(const std::string& id) {
   return Fail(errors::kControlNotFound, "there is no sandbox " + id.substr(0, 64));
 }
 
+// So many guests that are stuck keep those waiting that have to be paused or deleted, too.
+constexpr std::size_t kTenders = 8;
+
 bool MayUse(const Caller& caller, const Sandbox& sandbox) {
   return sandbox.tenant == caller.tenant && (!caller.sandbox || *caller.sandbox == sandbox.id);
 }
@@ -34,7 +37,9 @@ Sandboxes::Sandboxes(SandboxesOptions options, store::Store& store, Drivers driv
       store_(store),
       drivers_(std::move(drivers)),
       activity_(options_.steady),
-      tended_at_(options_.steady()) {}
+      tended_at_(options_.steady()),
+      neighbours_(store_, drivers_, options_.host, options_.hosts_file),
+      chores_(kTenders) {}
 
 Milliseconds ReadSteadyClock() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -79,6 +84,7 @@ Result<Sandbox> Sandboxes::Move(const std::string& id, SandboxEvent event, const
     return *std::move(row);
   });
   if (seq != 0) {
+    neighbours_.Changed();
     const std::lock_guard lock(events_mutex_);
     newest_event_ = std::max(newest_event_, seq);
     events_came_.notify_all();
@@ -147,7 +153,19 @@ Result<Sandbox> Sandboxes::PauseHeld(Sandbox sandbox, bool only_when_idle) {
     CAISSON_TRY(Move(id, SandboxEvent::kPauseUndone));
     return Fail(OfDriver(paused.error(), "the sandbox could not be paused and runs on"));
   }
+  CountTraffic(sandbox);  // what it sent last
   return Move(id, SandboxEvent::kPauseDone, [&](Sandbox& row) { row.paused_at = Now(); });
+}
+
+// A guest can hold up what it runs, its agent and the host's wish to freeze it: what cannot be
+// frozen is stopped, where its driver can keep what it has on disk.
+bool Sandboxes::HoldStill(const Sandbox& sandbox) {
+  machine::Driver& driver = DriverOf(sandbox);
+  const auto frozen = driver.Pause(sandbox.id, machine::Level::kMemory);
+  if (frozen) return true;
+  const bool runs_not = frozen.error().code == errors::kMachineWrongState ||
+                        frozen.error().code == errors::kMachineUnknown;
+  return runs_not || driver.Pause(sandbox.id, machine::Level::kDisk).has_value();
 }
 
 Result<Sandbox> Sandboxes::Pause(const Caller& caller, const std::string& id) {
@@ -165,14 +183,13 @@ Result<Sandbox> Sandboxes::ResumeHeld(const Sandbox& sandbox) {
   // What is counted as used begins with the resume, so that it is not paused again at once.
   activity_.Touch(id);
   const auto resume = [&]() -> Result<void> {
-    if (auto applied = ApplyNetworks(sandbox); !applied) {
-      // One that an earlier resume has started after all does not run on with other rules.
-      static_cast<void>(DriverOf(sandbox).Pause(id, machine::Level::kMemory));
-      return applied;
-    }
+    CAISSON_TRY(ApplyNetworks(sandbox));
     return DriverOf(sandbox).Resume(id);
   };
   if (auto resumed = resume(); !resumed) {
+    // It may run all the same, where nobody can use it. Tend tries again.
+    static_cast<void>(HoldStill(sandbox));
+    CountTraffic(sandbox);
     CAISSON_TRY(Move(id, SandboxEvent::kResumeFailed,
                      [&](Sandbox& row) { row.failure = resumed.error().message; }));
     return Fail(OfDriver(resumed.error(), "the sandbox could not be resumed; try again"));
@@ -286,7 +303,7 @@ Result<void> Sandboxes::ApplyNetwork(const Sandbox& sandbox) {
   CAISSON_ASSIGN(const auto policy, sandbox.is_capped
                                         ? Result<egress::Policy>(egress::Policy::DenyAll())
                                         : PolicyOf(sandbox));
-  return DriverOf(sandbox).SetNetwork(sandbox.id, policy);
+  return DriverOf(sandbox).SetNetwork(sandbox.id, policy, SentCapOf(sandbox));
 }
 
 Result<void> Sandboxes::ApplyNetworks(const Sandbox& sandbox) {
@@ -421,8 +438,10 @@ void Sandboxes::CountTraffic(const Sandbox& of) {
     sandbox.is_capped = capped;
     return {};
   });
-  if (!changed || !caps || IsTerminal(changed->state)) return;
-  if (ApplyNetwork(*changed)) return;
+  // A counter that begins anew takes the cap with it.
+  const bool anew = out < known.counter_out && known.bandwidth_quota != store::kUnlimited;
+  if (!changed || !(caps || anew) || IsTerminal(changed->state)) return;
+  if (ApplyNetwork(*changed) || !caps) return;
   // Told again at the next round, since the row does not say what is so.
   static_cast<void>(ChangeRow(id, [](Sandbox& sandbox) -> Result<void> {
     sandbox.is_capped = !sandbox.is_capped;
@@ -432,7 +451,8 @@ void Sandboxes::CountTraffic(const Sandbox& of) {
 
 Result<Sandbox> Sandboxes::ReadBandwidth(const Caller& caller, const std::string& id) {
   CAISSON_ASSIGN(const Sandbox sandbox, Get(caller, id));
-  if (sandbox.state == SandboxState::kRunning || sandbox.state == SandboxState::kPaused) {
+  if (sandbox.state == SandboxState::kRunning || sandbox.state == SandboxState::kPaused ||
+      sandbox.state == SandboxState::kError) {
     const KeyedLocks::Held held(locks_, id);
     CountTraffic(sandbox);
   }
@@ -447,14 +467,21 @@ Result<Sandbox> Sandboxes::Recharge(const Caller& caller, const std::string& id,
                   fmt::format("{} is not between 1 and {}", add_bytes, kMost));
   }
   const KeyedLocks::Held held(locks_, id);
-  CAISSON_TRY(Get(caller, id));
-  CAISSON_ASSIGN(const Sandbox recharged, ChangeRow(id, [&](Sandbox& row) -> Result<void> {
-                   if (IsTerminal(row.state)) return WrongState(row, "a recharge");
-                   if (row.bandwidth_quota == store::kUnlimited) return {};
-                   row.bandwidth_quota = std::min(kMost, row.bandwidth_quota + add_bytes);
-                   return {};
-                 }));
-  CountTraffic(recharged);
+  CAISSON_ASSIGN(Sandbox sandbox, Get(caller, id));
+  if (IsTerminal(sandbox.state)) return WrongState(sandbox, "a recharge");
+  if (sandbox.bandwidth_quota == store::kUnlimited) return sandbox;
+  sandbox.bandwidth_quota = std::min(kMost, sandbox.bandwidth_quota + add_bytes);
+  // The machine first: what is not in the row is not paid for, and is closed by its count.
+  if (DriverOf(sandbox).capabilities().network) {
+    if (auto applied = ApplyNetwork(sandbox); !applied) {
+      return Fail(OfDriver(applied.error(), "the sandbox could not be recharged; try again"));
+    }
+  }
+  CAISSON_TRY(ChangeRow(id, [&](Sandbox& row) -> Result<void> {
+    row.bandwidth_quota = sandbox.bandwidth_quota;
+    return {};
+  }));
+  CountTraffic(sandbox);
   return Get(caller, id);
 }
 

@@ -22,9 +22,11 @@
 #include "base/status.h"
 #include "control/activity.h"
 #include "control/admission.h"
+#include "control/chores.h"
 #include "control/drivers.h"
 #include "control/identity.h"
 #include "control/keyed_lock.h"
+#include "control/neighbours.h"
 #include "control/states.h"
 #include "egress/policy.h"
 #include "machine/driver.h"
@@ -56,6 +58,10 @@ struct SandboxesOptions {
   std::function<Result<std::vector<RootImage>>()> catalogue;
   std::function<HostNow()> host_now;
   std::function<Milliseconds()> now;  // the wall clock, for what is shown and stored
+  // How long one round of Tend waits for what it has begun. What takes longer goes on beside it.
+  std::chrono::milliseconds tend_patience{500};
+  // Inside of machines, where they find the names of those that they share networks with.
+  std::string hosts_file = "/etc/hosts";
   // A clock that never jumps, for how long something lasts; since any moment.
   std::function<Milliseconds()> steady = ReadSteadyClock;
   // True when the agent of a running machine answers.
@@ -184,7 +190,9 @@ class Sandboxes {
   // settles every row that was under way.
   Result<void> Adopt();
   // What has to be done from time to time: pausing what is idle, deleting what has had its time,
-  // finding what has died, counting traffic, forgetting tombstones. Called about once a second.
+  // finding what has died, counting traffic, forgetting tombstones. Called about once a second, by
+  // one thread. A sandbox that somebody changes is left to the next round, and no sandbox keeps the
+  // others waiting.
   void Tend();
   // Milliseconds since Tend came to its end the last time, or since the start.
   std::int64_t SinceTended() const { return options_.steady() - tended_at_; }
@@ -225,13 +233,20 @@ class Sandboxes {
   Result<Sandbox> ChangeMembership(const Caller& caller, const std::string& id,
                                    const std::string& network, bool shall_be_in);
   void CountTraffic(const Sandbox& of);
+  // True when its machine does not run afterwards.
+  bool HoldStill(const Sandbox& sandbox);
 
   void AdoptOne(const Sandbox& row, const std::optional<machine::Machine>& found);
   void Settle(const Sandbox& row, const std::optional<machine::Machine>& found);
   void Lose(const Sandbox& row, const std::string& why);
   void StandStill(const Sandbox& row, const machine::Machine& found, const std::string& why);
+  // Does `work` with the row as it stands, unless it is of another revision by then or somebody has
+  // it under way.
+  using RowWork = std::function<void(const Sandbox& fresh)>;
+  void StartChore(const Sandbox& row, RowWork work);
   void TendOne(const Sandbox& row);
   bool IsToBeDeleted(const Sandbox& row);
+  void LookAt(const Sandbox& row, const std::optional<machine::Machine>& found);
   void LookForTheLost();
   void DestroyIfNobodys(const std::string& driver, const std::string& id);
   bool IsReserved(const std::string& id);
@@ -260,6 +275,10 @@ class Sandboxes {
   std::mutex events_mutex_;
   std::condition_variable events_came_;
   std::int64_t newest_event_ = 0;
+
+  // These end first: their threads use all above.
+  Neighbours neighbours_;
+  Chores chores_;
 };
 
 }  // namespace caisson::control

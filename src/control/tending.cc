@@ -59,7 +59,7 @@ void Sandboxes::Lose(const Sandbox& row, const std::string& why) {
 void Sandboxes::StandStill(const Sandbox& row, const machine::Machine& found,
                            const std::string& why) {
   const bool runs = found.state == machine::State::kRunning;
-  if (runs && !DriverOf(row).Pause(row.id, machine::Level::kMemory)) return Lose(row, why);
+  if (runs && !HoldStill(row)) return Lose(row, why);
   const auto move = [&](SandboxEvent event) {
     static_cast<void>(Move(row.id, event, [&](Sandbox& sandbox) {
       sandbox.failure = why;
@@ -116,7 +116,8 @@ void Sandboxes::Settle(const Sandbox& row, const std::optional<machine::Machine>
     case SandboxState::kResuming:
       static_cast<void>(ResumeHeld(row));
       return;
-    default:  // paused, error: as they are
+    default:  // paused, error: as they are, and still
+      if (found->state == machine::State::kRunning) static_cast<void>(HoldStill(row));
       return;
   }
 }
@@ -171,32 +172,49 @@ bool Sandboxes::IsToBeDeleted(const Sandbox& row) {
   return deadline.steady <= steady;
 }
 
+void Sandboxes::StartChore(const Sandbox& row, RowWork work) {
+  chores_.Start(row.id, [this, row, work = std::move(work)] {
+    const KeyedLocks::Held held(locks_, row.id, std::try_to_lock);
+    if (!held) return;
+    const auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
+    if (fresh && *fresh && (*fresh)->revision == row.revision) work(**fresh);
+  });
+}
+
 void Sandboxes::TendOne(const Sandbox& row) {
-  if (IsToBeDeleted(row)) {
-    const KeyedLocks::Held held(locks_, row.id);
-    auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
-    // The wish may have changed while the lock was waited for.
-    if (fresh && *fresh && (*fresh)->delete_at == row.delete_at) {
-      static_cast<void>(DeleteHeld(**fresh));
-    }
-    return;
-  }
-  if (row.state == SandboxState::kDestroying) {
-    const KeyedLocks::Held held(locks_, row.id);
-    auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
-    if (fresh && *fresh && (*fresh)->state == SandboxState::kDestroying) {
-      static_cast<void>(DeleteHeld(**fresh));
-    }
-    return;
+  if (IsToBeDeleted(row) || row.state == SandboxState::kDestroying) {
+    return StartChore(row, [this](const Sandbox& fresh) { static_cast<void>(DeleteHeld(fresh)); });
   }
   if (row.state != SandboxState::kRunning || !row.auto_pause_seconds) return;
   const auto idle_since = activity_.IdleSince(row.id);
   if (!idle_since) return;
   if (options_.steady() - *idle_since < *row.auto_pause_seconds * 1000) return;
-  const KeyedLocks::Held held(locks_, row.id);
-  auto fresh = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(row.id); });
-  if (!fresh || !*fresh || (*fresh)->state != SandboxState::kRunning) return;
-  static_cast<void>(PauseHeld(**fresh, true));
+  StartChore(row, [this](const Sandbox& fresh) { static_cast<void>(PauseHeld(fresh, true)); });
+}
+
+// Of a row that is settled: a machine that is gone, that was ended from outside, or that runs
+// though it must not.
+void Sandboxes::LookAt(const Sandbox& row, const std::optional<machine::Machine>& found) {
+  const bool shall_run = row.state == SandboxState::kRunning;
+  const bool shall_stand = row.state == SandboxState::kPaused || row.state == SandboxState::kError;
+  if (!found && (shall_run || row.state == SandboxState::kPaused)) {
+    return StartChore(row, [this](const Sandbox& fresh) { Settle(fresh, std::nullopt); });
+  }
+  if (!found) return;
+  if (shall_run && found->state == machine::State::kStopped) {
+    return StartChore(row, [this](const Sandbox& fresh) {
+      CountTraffic(fresh);
+      static_cast<void>(Move(fresh.id, SandboxEvent::kStopped, [&](Sandbox& sandbox) {
+        sandbox.failure = "its processes were ended from outside; resume starts it again";
+      }));
+    });
+  }
+  if (shall_stand && found->state == machine::State::kRunning) {
+    return StartChore(row, [this](const Sandbox& fresh) {
+      static_cast<void>(HoldStill(fresh));
+      CountTraffic(fresh);
+    });
+  }
 }
 
 // Machines whose agent was killed or that vanished, and those that no row knows.
@@ -213,33 +231,19 @@ void Sandboxes::LookForTheLost() {
     const auto driver = orphans->find(row.driver);
     if (driver == orphans->end()) continue;
     const auto machine = driver->second.extract(row.id);
-    // What is under way is not judged.
-    const bool is_settled =
-        row.state == SandboxState::kRunning || row.state == SandboxState::kPaused;
-    if (!is_settled) continue;
-    const bool has_stopped = machine && machine.mapped().state == machine::State::kStopped &&
-                             row.state == SandboxState::kRunning;
-    if (machine && !has_stopped) continue;
-    const KeyedLocks::Held held(locks_, row.id);
-    auto fresh =
-        store_.Read([&](store::Rows& store_rows) { return store_rows.FindSandbox(row.id); });
-    if (!fresh || !*fresh || (*fresh)->revision != row.revision) continue;
-    if (has_stopped) {
-      static_cast<void>(Move(row.id, SandboxEvent::kStopped, [&](Sandbox& sandbox) {
-        sandbox.failure = "its processes were ended from outside; resume starts it again";
-      }));
-    } else {
-      Settle(**fresh, std::nullopt);
-    }
+    LookAt(row, machine ? std::optional(machine.mapped()) : std::nullopt);
   }
   for (const auto& [driver, left] : *orphans) {
-    for (const auto& [id, machine] : left) DestroyIfNobodys(driver, id);
+    for (const auto& [id, machine] : left) {
+      chores_.Start(id, [this, driver, id] { DestroyIfNobodys(driver, id); });
+    }
   }
 }
 
 void Sandboxes::DestroyIfNobodys(const std::string& driver, const std::string& id) {
   if (IsReserved(id)) return;
-  const KeyedLocks::Held held(locks_, id);
+  const KeyedLocks::Held held(locks_, id, std::try_to_lock);
+  if (!held) return;
   const auto row = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(id); });
   if (row && (!*row || IsTerminal((*row)->state) || (*row)->driver != driver)) {
     static_cast<void>(drivers_.Of(driver).Destroy(id));
@@ -260,14 +264,16 @@ bool Sandboxes::IsReserved(const std::string& id) {
   return reserved_.contains(id);
 }
 
+// Of what may run: what is paused was counted when it was.
 void Sandboxes::CountAllTraffic() {
   auto rows = store_.Read([&](store::Rows& store_rows) {
-    return store_rows.Sandboxes({.host = options_.host, .states = {SandboxState::kRunning}});
+    return store_rows.Sandboxes({.host = options_.host,
+                                 .states = {SandboxState::kRunning, SandboxState::kPausing,
+                                            SandboxState::kResuming, SandboxState::kError}});
   });
   if (!rows) return;
   for (const Sandbox& row : *rows) {
-    const KeyedLocks::Held held(locks_, row.id);
-    CountTraffic(row);
+    StartChore(row, [this](const Sandbox& fresh) { CountTraffic(fresh); });
   }
 }
 
@@ -288,6 +294,7 @@ void Sandboxes::Tend() {
   });
   if (rows) {
     for (const Sandbox& row : *rows) TendOne(row);
+    chores_.Await(options_.tend_patience);
     std::set<std::string_view> wishes;
     for (const Sandbox& row : *rows) {
       if (row.delete_at) wishes.insert(row.id);
@@ -297,8 +304,11 @@ void Sandboxes::Tend() {
   ++rounds_;
   if (rounds_ % kRoundsBetweenLooks == 0) {
     LookForTheLost();
+    chores_.Await(options_.tend_patience);
     CountAllTraffic();
+    chores_.Await(options_.tend_patience);
   }
+  neighbours_.Tell(rounds_ % kRoundsBetweenPurges == 0);
   if (rounds_ % kRoundsBetweenPurges == 0) Forget();
   tended_at_ = options_.steady();
 }
