@@ -47,7 +47,7 @@ namespace caisson::egress {
 struct GatewayOptions {
   std::string directory;    // keeps namespaces by bind mounts: "/run/caisson/network"
   std::string nft = "nft";  // a path, or a name in PATH
-  std::chrono::milliseconds patience = std::chrono::seconds(10);  // for one run of nft
+  std::chrono::milliseconds patience = std::chrono::seconds(10);  // of nft, and of the lock
   std::string uplink = "caisson0";  // the host's end of its one link, at most 15 characters
   Range pool =
       NetworkOf(0x0ae70000, 16);  // 10.231.0.0/16: must lie in closed ranges, seen by machines only

@@ -117,8 +117,13 @@ Result<void> Gateway::Start() {
   lock_ = os::UniqueFd(
       ::open((options_.directory + "/.lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
   if (!lock_.valid()) return os::SyscallError("open " + options_.directory + "/.lock");
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Unavailable("another process manages the networks in " + options_.directory);
+  // Children of a process that was killed end by themselves, but not at once.
+  const auto deadline = std::chrono::steady_clock::now() + options_.patience;
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return Unavailable("another process manages the networks in " + options_.directory);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   CAISSON_TRY(OpenNamespace());
   CAISSON_TRY(LoadGatewayRules());

@@ -3,7 +3,9 @@
 // the same probe without our rules.
 #include "egress/network.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -434,7 +436,21 @@ TEST_F(NetworkTest, rules_of_another_version_close_everything_until_adoption) {
 }
 
 TEST_F(NetworkTest, two_processes_do_not_manage_the_same_networks) {
-  EXPECT_EQ(Gateway::Open(world_->Options()).error().code, errors::kEgressUnavailable);
+  GatewayOptions options = world_->Options();
+  options.patience = 50ms;
+  EXPECT_EQ(Gateway::Open(options).error().code, errors::kEgressUnavailable);
+}
+
+TEST_F(NetworkTest, waits_for_what_a_killed_process_has_left) {
+  gateway_.reset();
+  os::UniqueFd lock(::open((world_->directory() + "/network/.lock").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  std::thread ending([&lock] {
+    std::this_thread::sleep_for(50ms);
+    lock.Reset();
+  });
+  Reopen(world_->Options());
+  ending.join();
 }
 
 TEST_F(NetworkTest, removal_leaves_nothing_and_may_be_repeated) {
