@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "errors/machine.h"
@@ -23,6 +25,8 @@ namespace caisson::machine {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kLockPatience{2'000};
 
 // How long a name with these characters may be is what a cgroup's directory may have.
 std::string Nonce() { return fmt::format("{:08x}", std::random_device{}()); }
@@ -46,8 +50,13 @@ Result<os::UniqueFd> LockState(const std::string& state) {
   const std::string path = state + "/lock";
   os::UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return StateError("open " + path);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Fail(errors::kMachineState, "another helper works in " + state);
+  // A program that a killed helper was about to start has it for a moment more.
+  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return Fail(errors::kMachineState, "another helper works in " + state);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return lock;
 }
