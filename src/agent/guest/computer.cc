@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -32,6 +34,7 @@ constexpr unsigned long kResizeExt4 = _IOW('f', 16, std::uint64_t);
 constexpr std::size_t kMaxEntropy = 512;
 // How long commands may take to stand still: a call into a disk that is busy is not left at once.
 constexpr int kFreezeSteps = 2'000;
+constexpr int kSizeSteps = 2'000;
 
 std::unexpected<Failure> Failed(const char* what) {
   return Fail(FailureKind::kInternal, what, errno);
@@ -172,6 +175,19 @@ bool IsMachineId(const std::string& id) {
   return id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// The kernel hears of a device's new size a little later than we do.
+void AwaitSize(int disk, std::uint64_t bytes) {
+  struct stat info{};
+  ::fstat(disk, &info);
+  const std::string file = "/sys/dev/block/" + std::to_string(major(info.st_dev)) + ":" +
+                           std::to_string(minor(info.st_dev)) + "/size";
+  for (int step = 0; step < kSizeSteps; ++step) {
+    const auto sectors = os::ReadSmallFile(file);
+    if (!sectors || std::strtoull(sectors->c_str(), nullptr, 10) * 512 >= bytes) return;
+    ::usleep(1'000);
+  }
+}
+
 bool IsFrozen() {
   const auto events = os::ReadSmallFile(std::string(kCommandsGroup) + "/cgroup.events");
   return events && events->find("frozen 1") != std::string::npos;
@@ -217,6 +233,7 @@ Attempt<void> GrowDisk(const GrowDiskRequest& request) {
   constexpr std::uint64_t kBlock = 4096;  // as mkfs.ext4 was told
   const os::UniqueFd disk(::open(kDiskPlace, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::uint64_t blocks = request.bytes / kBlock;
+  if (disk.valid()) AwaitSize(disk.get(), request.bytes);
   if (!disk.valid() || ::ioctl(disk.get(), kResizeExt4, &blocks) != 0) {
     return Failed("grow the disk's file system");
   }
