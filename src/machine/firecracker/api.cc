@@ -78,7 +78,7 @@ bool IsListening(const std::string& socket) {
   const os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  if (socket.size() >= sizeof name.sun_path) return false;
+  if (!fd.valid() || socket.size() >= sizeof name.sun_path) return false;
   socket.copy(name.sun_path, socket.size());
   return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
 }

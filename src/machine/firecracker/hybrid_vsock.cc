@@ -21,7 +21,7 @@ os::UniqueFd Connect(const std::string& path) {
   os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  if (path.size() >= sizeof name.sun_path) return os::UniqueFd();
+  if (!socket.valid() || path.size() >= sizeof name.sun_path) return os::UniqueFd();
   path.copy(name.sun_path, path.size());
   // Of a Unix socket it is at once, or not at all.
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {

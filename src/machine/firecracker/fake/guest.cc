@@ -118,7 +118,8 @@ class AgentOfFewWords {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
     std::string_view(path).copy(name.sun_path, sizeof name.sun_path - 1);
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
+    if (!socket.valid() ||
+        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
         ::listen(socket.get(), 16) != 0) {
       return;
     }
@@ -256,6 +257,8 @@ class AgentOfFewWords {
       out = std::to_string(memory_.renewals);
     } else if (words[0] == "frozen") {
       out = memory_.frozen ? "yes" : "no";
+    } else if (words[0] == "python3" && words.back() == "print(1)") {
+      out = "1\n";
     } else if (words[0] == "write" || words[0] == "read") {
       out = OnDisk(words[0] == "write", word);
     } else {
@@ -269,6 +272,7 @@ class AgentOfFewWords {
   std::string OnDisk(bool write, const std::string& word) const {
     const os::UniqueFd disk(::open(disk_.c_str(), O_RDWR | O_CLOEXEC));
     std::array<char, kWordOnDisk> bytes{};
+    if (!disk.valid()) return "";
     if (!write) {
       (void)!::pread(disk.get(), bytes.data(), bytes.size() - 1, 0);
       return bytes.data();

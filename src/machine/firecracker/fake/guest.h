@@ -2,7 +2,7 @@
 // What runs in the double's machines: a process that stands still when the machine does, with a
 // memory that can be saved, a disk, and an agent of few words behind the vsock's Unix socket. Its
 // commands: `remember WORD`, `recall`, `write WORD`, `read` (of the disk), `identity`, `renewals`,
-// `frozen`.
+// `frozen`; and of Python's programs the one that prints 1.
 #pragma once
 
 #include <sys/types.h>
