@@ -66,6 +66,7 @@ void TryAll(std::string_view payload) {
   Try<DialRequest>(payload);
   Try<RenewRequest>(payload);
   Try<GrowDiskRequest>(payload);
+  Try<MountDiskRequest>(payload);
   Try<ThawRequest>(payload);
   Try<Pty>(payload);
 }

@@ -43,6 +43,7 @@ enum class FrameType : std::uint8_t {
   kQuiesce = 22,  // empty
   kThaw = 23,
   kGrowDisk = 24,
+  kMountDisk = 25,
   // From the host, later.
   kStdin = 32,       // raw
   kStdinClose = 33,  // empty

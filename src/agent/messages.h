@@ -180,6 +180,12 @@ struct GrowDiskRequest {  // kGrowDisk
   auto Fields() { return std::tie(bytes); }
 };
 
+struct MountDiskRequest {   // kMountDisk
+  std::uint64_t bytes = 0;  // what the disk has by now, or has at once
+  bool operator==(const MountDiskRequest&) const = default;
+  auto Fields() { return std::tie(bytes); }
+};
+
 // --- what the agent says ---
 
 enum class FailureKind : std::uint8_t {

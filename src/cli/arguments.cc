@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/prepared_vm.h"
 #include "cli/quantity.h"
 #include "errors/cli.h"
 
@@ -446,6 +447,8 @@ class CommandLine {
         ->add_option("--image", doctor_.image,
                      "What machines are made from (default: devbox:1, debian:12 or python-science)")
         ->type_name("NAME");
+    command->add_flag("--allow-emulation", doctor_.allow_emulation,
+                      "Try virtual machines with an emulated processor where KVM cannot be had");
     command->final_callback([this] { chosen_ = &doctor_; });
   }
 
@@ -488,6 +491,38 @@ class CommandLine {
         ->type_name("DIR");
     command->add_flag("--allow-emulation", machined_.allow_emulation,
                       "Make virtual machines with an emulated processor where KVM cannot be had");
+    command
+        ->add_option(
+            "--prepared-vm", machined_.prepared_vms,
+            "A kind of virtual machine that is prepared at the start, as IMAGE,CPUS,MEMORY; "
+            "can be given several times")
+        ->expected(1)
+        ->take_all()
+        ->type_name("KIND")
+        ->check([](const std::string& text) {
+          const auto shape = ParsePreparedVm(text);
+          return shape ? std::string() : shape.error();
+        });
+    command
+        ->add_option("--waiting-vms", machined_.waiting_vms,
+                     "How many virtual machines wait ready, of each kind asked for lately (2)")
+        ->type_name("N")
+        ->check(CLI::Range(0, 64));
+    command
+        ->add_option("--max-vm-templates", machined_.max_vm_templates,
+                     "How many kinds of virtual machines are kept prepared (16)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 4096));
+    command
+        ->add_option_function<std::string>(
+            "--max-vm-template-bytes",
+            [this](const std::string& text) {
+              const auto bytes = ParseBytes(text);
+              if (!bytes) throw CLI::ValidationError("--max-vm-template-bytes", bytes.error());
+              machined_.max_vm_template_bytes = *bytes;
+            },
+            "What they may take of the disk together (8GiB)")
+        ->type_name("SIZE");
     command
         ->add_option("--prepared", machined_.prepared,
                      "How many machines wait ready, of each kind that was asked for lately (8)")

@@ -82,8 +82,9 @@ struct DescribeArguments {
 
 struct DoctorArguments {
   bool json = false;
-  bool attack = false;  // in place of all else
-  std::string image;    // of machines that are made for it; empty: one that is there
+  bool attack = false;           // in place of all else
+  std::string image;             // of machines that are made for it; empty: one that is there
+  bool allow_emulation = false;  // of virtual machines' processors
 };
 
 struct RuntimesArguments {
@@ -120,6 +121,10 @@ struct MachinedArguments {
   std::optional<std::string> agent;   // else beside the command
   std::optional<std::string> kernel;  // else where `caisson images kernel` puts it
   bool allow_emulation = false;
+  std::vector<std::string> prepared_vms;  // IMAGE,CPUS,MEMORY each (cli/prepared_vm.h)
+  std::size_t waiting_vms = 2;
+  std::size_t max_vm_templates = 16;
+  std::uint64_t max_vm_template_bytes = 8ull << 30;
   std::size_t prepared = 8;
   std::size_t builders = 8;
   std::string network = "/run/caisson/network";

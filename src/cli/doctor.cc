@@ -10,6 +10,7 @@
 #include "cli/runtime_report.h"
 #include "images/store.h"
 #include "jail/probe.h"
+#include "machine/microvm/boot_files.h"
 #include "os/cgroup.h"
 
 namespace caisson::cli {
@@ -31,6 +32,8 @@ Findings Examine(const DoctorArguments& arguments, Console& console) {
   findings.machines = TryMachines({.images = images::Store::DefaultDirectory(),
                                    .image = arguments.image,
                                    .agent = AgentBesideThisProgram(),
+                                   .kernel = machine::microvm::DefaultKernelDirectory(),
+                                   .allow_emulation = arguments.allow_emulation,
                                    .attack = arguments.attack},
                                   console);
   if (arguments.attack) return findings;

@@ -22,11 +22,17 @@ machine::microvm::MicrovmOptions VirtualMachines(const DriverSettings& settings,
           .images = settings.images,
           .kernel = settings.kernel,
           .agent = settings.agent,
-          .init = BesideThisProgram("caisson-guest-init"),
-          .vmm = BesideThisProgram(vmm),
-          .preload = BesideThisProgram("caisson-private-memory.so"),
+          .init = InstalledFile("caisson-guest-init"),
+          .vmm = InstalledFile(vmm),
+          .preload = InstalledFile("caisson-private-memory.so"),
           .qemu = {},
-          .allow_emulation = settings.allow_emulation};
+          .allow_emulation = settings.allow_emulation,
+          .max_templates = settings.max_vm_templates,
+          .max_template_bytes = settings.max_vm_template_bytes,
+          .template_patience = settings.vm_template_patience,
+          .prepared = settings.prepared_vms,
+          .waiting = settings.waiting_vms,
+          .not_prepared = settings.not_prepared};
 }
 
 }  // namespace
@@ -72,6 +78,12 @@ std::string BesideThisProgram(const std::string& name) {
   const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size());
   const std::string self(path.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
   return self.substr(0, self.rfind('/') + 1) + name;
+}
+
+std::string InstalledFile(const std::string& name) {
+  const std::string beside = BesideThisProgram(name);
+  if (::access(beside.c_str(), F_OK) == 0) return beside;
+  return BesideThisProgram("../lib/caisson/" + name);
 }
 
 }  // namespace caisson::cli

@@ -2,14 +2,18 @@
 // The drivers of machines that this program has, by the names of --driver.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "machine/local.h"
+#include "machine/microvm/yard.h"
 
 namespace caisson::cli {
 
@@ -23,6 +27,11 @@ struct DriverSettings {
   std::function<void(const Status&)> not_prepared;  // machine/jail/driver.h
   std::string kernel;                               // of virtual machines
   bool allow_emulation = false;                     // of their processor
+  std::vector<machine::microvm::PreparedShape> prepared_vms;
+  std::size_t waiting_vms = 2;  // of each kind that was asked for lately
+  std::size_t max_vm_templates = 16;
+  std::uint64_t max_vm_template_bytes = 8ull << 30;
+  std::chrono::milliseconds vm_template_patience{20'000};
 };
 
 using OpenDriver =
@@ -30,8 +39,11 @@ using OpenDriver =
 
 std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings);
 
-// What is installed with this program.
+// What stands in the directory of this program.
 std::string BesideThisProgram(const std::string& name);
-inline std::string AgentBesideThisProgram() { return BesideThisProgram("caisson-agent"); }
+// What nobody starts by himself is there in a build tree, and in ../lib/caisson where it is
+// installed.
+std::string InstalledFile(const std::string& name);
+inline std::string AgentBesideThisProgram() { return InstalledFile("caisson-agent"); }
 
 }  // namespace caisson::cli

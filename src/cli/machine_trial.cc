@@ -46,7 +46,10 @@ struct Kind {
 };
 constexpr std::array kKinds = {Kind{"jail", "jail", "auto", milliseconds(15'000)},
                                Kind{"oci-runsc", "oci", "runsc", milliseconds(30'000)},
-                               Kind{"oci-runc", "oci", "runc", milliseconds(30'000)}};
+                               Kind{"oci-runc", "oci", "runc", milliseconds(30'000)},
+                               // KVM that hangs is found out first, and a kernel boots.
+                               Kind{"microvm", "microvm", "auto", milliseconds(90'000)}};
+constexpr milliseconds kTemplatePatience{70'000};
 constexpr milliseconds kPatienceOfAttack{120'000};
 constexpr const char* kMachine = "caisson-doctor";
 
@@ -76,7 +79,11 @@ DriverSettings SettingsOf(const Kind& kind, const MachineTrialOptions& options,
           .agent = options.agent,
           .prepared = 0,
           .builders = 1,
-          .oci_runtime = kind.oci_runtime};
+          .oci_runtime = kind.oci_runtime,
+          .kernel = options.kernel,
+          .allow_emulation = options.allow_emulation,
+          .waiting_vms = 0,
+          .vm_template_patience = kTemplatePatience};
 }
 
 // A helper in this process, and a driver that talks to it as a service does.

@@ -14,7 +14,7 @@
 namespace caisson::cli {
 
 struct DriverReport {
-  std::string name;  // "jail", "oci-runsc", "oci-runc"
+  std::string name;  // "jail", "oci-runsc", "oci-runc", "microvm"
   bool works = false;
   std::string reason;  // why not
   std::string isolation_class;
@@ -29,10 +29,13 @@ struct MachineTrialOptions {
   std::string images;  // the store's directory
   std::string image;   // name or id; empty: one that is there
   std::string agent;
+  std::string kernel;            // of virtual machines
+  bool allow_emulation = false;  // of their processors
   bool attack = false;
 };
 
-// Takes some seconds, with attacks minutes; says on the console which is at work.
+// Takes some seconds (half a minute with virtual machines that are emulated), with attacks minutes;
+// says on the console which is at work.
 std::vector<DriverReport> TryMachines(const MachineTrialOptions& options, Console& console);
 
 // Whether no attack of a driver that works broke a promise.

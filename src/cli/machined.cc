@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/machine_drivers.h"
+#include "cli/prepared_vm.h"
 #include "cli/service_user.h"
 #include "errors/machine.h"
 #include "images/store.h"
@@ -23,6 +24,15 @@
 
 namespace caisson::cli {
 namespace {
+
+std::vector<machine::microvm::PreparedShape> PreparedVms(const MachinedArguments& arguments) {
+  std::vector<machine::microvm::PreparedShape> shapes;
+  for (const std::string& text : arguments.prepared_vms) {
+    const auto vm = ParsePreparedVm(text);  // looked at when the command line was read
+    if (vm) shapes.push_back({vm->image, vm->cpus, vm->memory_bytes});
+  }
+  return shapes;
+}
 
 Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& arguments,
                                                       Console& console) {
@@ -54,7 +64,11 @@ Result<std::unique_ptr<machine::helper::Server>> Open(const MachinedArguments& a
              console.Warn("a machine that shall wait ready could not be made: " + failure.message);
            },
        .kernel = arguments.kernel.value_or(machine::microvm::DefaultKernelDirectory()),
-       .allow_emulation = arguments.allow_emulation});
+       .allow_emulation = arguments.allow_emulation,
+       .prepared_vms = PreparedVms(arguments),
+       .waiting_vms = arguments.waiting_vms,
+       .max_vm_templates = arguments.max_vm_templates,
+       .max_vm_template_bytes = arguments.max_vm_template_bytes});
   machine::MachinesByDriver drivers;
   std::vector<std::string> names = arguments.drivers;
   if (names.empty()) names.emplace_back("jail");

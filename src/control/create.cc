@@ -130,8 +130,10 @@ machine::MachineSpec SpecOf(const Sandbox& row, const egress::Policy& policy,
 }
 
 Status OfDriver(const Status& status, const std::string& what) {
-  const bool is_full = status.code == errors::kMachineFull;
-  return {.code = is_full ? errors::kControlFull : errors::kControlMachine,
+  ErrorCode code = errors::kControlMachine;
+  if (status.code == errors::kMachineFull) code = errors::kControlFull;
+  if (status.code == errors::kMachinePreparing) code = errors::kControlPreparing;
+  return {.code = code,
           .message = fmt::format("{}: {}", what, status.message),
           .span = {},
           .details = {}};
@@ -183,6 +185,8 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
   row.vcpus = shape->vcpus;
   row.cpus = static_cast<double>(shape->vcpus);
   row.memory_mib = shape->memory_mib;
+  // A machine whose memory goes to the disk has it there once, and once more while it is replaced.
+  if (DriverOf(row).capabilities().disk_pause_keeps_processes) row.saved_mib = 2 * row.memory_mib;
   row.envs = request.envs;
   row.labels = request.labels;
   row.ingress_enabled = request.ingress_enabled;
@@ -271,7 +275,7 @@ Result<void> Sandboxes::EnterRow(store::Rows& rows, Plan& plan, const HostNow& h
                     {.sandboxes = 1,
                      .vcpus = plan.row.vcpus,
                      .memory_mib = plan.row.memory_mib,
-                     .disk_mib = plan.row.disk_mib},
+                     .disk_mib = plan.row.disk_mib + plan.row.saved_mib},
                     tenant->quota, usage, tenants.size(), options_.capacity, host));
   if (plan.row.bandwidth_quota == store::kUnlimited && !plan.row.forked_from) {
     plan.row.bandwidth_quota = tenant->quota.bandwidth_bytes;

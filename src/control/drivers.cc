@@ -16,7 +16,8 @@ class MissingDriver final : public machine::Driver {
   Result<machine::Machine> Fork(const std::string&, const machine::MachineSpec&) override {
     return Missing();
   }
-  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&) override {
+  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&,
+                                         machine::Extent) override {
     return Missing();
   }
   Result<machine::Machine> Restore(const std::string&, const machine::MachineSpec&) override {

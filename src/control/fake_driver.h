@@ -26,6 +26,7 @@ class FakeDriver : public machine::Driver {
     return {.driver = name,
             .isolation_class = "namespaces",
             .pause = machine::Level::kMemory,
+            .disk_pause_keeps_processes = saves_memory,
             .fork = machine::Extent::kFilesystem,
             .resize_disk = true,
             .network = true,
@@ -62,7 +63,8 @@ class FakeDriver : public machine::Driver {
     CAISSON_TRY(Before("fork", parent));
     return Create(child);
   }
-  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&) override {
+  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&,
+                                         machine::Extent) override {
     return Unsupported();
   }
   Result<machine::Machine> Restore(const std::string&, const machine::MachineSpec&) override {
@@ -117,6 +119,7 @@ class FakeDriver : public machine::Driver {
   }
 
   std::string name = "fake";
+  bool saves_memory = false;
   // Called at the start of each operation; what it fails with is the outcome.
   std::function<Result<void>(const std::string& operation, const std::string& id)> before;
   std::map<std::string, Entry> machines;

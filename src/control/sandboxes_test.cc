@@ -91,6 +91,33 @@ TEST_F(SandboxesTest, KeepsQuotas) {
   EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"}));
 }
 
+TEST_F(SandboxesTest, MemoryThatMachinesSaveToTheDiskIsOnTheAccountOfTheDisk) {
+  const auto quota_of_disk = [this](std::int64_t mib) {
+    ASSERT_TRUE(store_->Write([&](store::Rows& rows) {
+      return rows.PutTenant({.id = "alice", .quota = {.disk_mib = mib}});
+    }));
+  };
+  driver_.saves_memory = true;
+  quota_of_disk(10240 + 2 * 256 - 1);
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.quota");
+  quota_of_disk(2 * (10240 + 2 * 256) - 1);
+  EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"}));
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.quota");
+  driver_.saves_memory = false;
+  EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"}));
+}
+
+TEST_F(SandboxesTest, WhatIsBeingPreparedIsToldAsSuchAndSucceedsLater) {
+  driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "create") return Fail(errors::kMachinePreparing, "soon");
+    return {};
+  };
+  const CreateRequest request{.shape = "s-1vcpu-256mb", .name = "box"};
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, request)), "control.preparing");
+  driver_.before = nullptr;
+  EXPECT_TRUE(sandboxes_->Create(alice_, request));
+}
+
 TEST_F(SandboxesTest, AFailedBootLeavesAFailedRowAndNoMachine) {
   driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
     if (operation == "create") return Fail(errors::kMachineFull, "no room");

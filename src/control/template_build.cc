@@ -140,7 +140,8 @@ Result<machine::Snapshot> BuildIn(machine::Driver& driver, const TemplateBuild& 
                                   const std::stop_token& stop) {
   CAISSON_TRY(Steps(driver, build, log, stop).Run());
   log.Say("Keep the disk");
-  return driver.TakeSnapshot(build.machine.id, build.snapshot);
+  // Whoever is made from it has a shape of his own, and none of the build's processes.
+  return driver.TakeSnapshot(build.machine.id, build.snapshot, machine::Extent::kFilesystem);
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ class TemplateDriver final : public FakeDriver {
     return capabilities;
   }
   Result<os::UniqueFd> Connect(const std::string&) override { return agent.Connect(); }
-  Result<machine::Snapshot> TakeSnapshot(const std::string& id,
-                                         const std::string& snapshot) override {
+  Result<machine::Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot,
+                                         machine::Extent most) override {
+    EXPECT_EQ(most, machine::Extent::kFilesystem) << "no process of the build goes on";
     taken.push_back(id + " as " + snapshot);
     return machine::Snapshot{.id = snapshot, .image = {}, .disk_bytes = 1, .stored_bytes = 2};
   }

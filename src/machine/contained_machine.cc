@@ -36,7 +36,8 @@ Result<void> ContainedMachine::Resume() {
   return StartAgain();
 }
 
-Result<void> ContainedMachine::Keep(const std::string& directory) {
+// There is nothing but the disk.
+Result<void> ContainedMachine::Keep(const std::string& directory, Extent) {
   const bool running = StateNow() == State::kRunning;
   // Still, so that files which belong together are kept together.
   if (running) CAISSON_TRY(base().record.groups.Freeze());

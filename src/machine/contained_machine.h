@@ -15,7 +15,7 @@ class ContainedMachine : public RecordedMachine {
  public:
   Result<void> Pause(Level level) override;
   Result<void> Resume() override;
-  Result<void> Keep(const std::string& directory) override;
+  Result<void> Keep(const std::string& directory, Extent most) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
   Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
 

@@ -153,9 +153,12 @@ class Driver {
   // disk is not smaller (machine.invalid). Else as Create.
   virtual Result<Machine> Fork(const std::string& parent, const MachineSpec& child) = 0;
 
-  // Keeps the disk (or all) of a machine in any state under `snapshot`, an id as of machines; the
-  // machine's processes stand still meanwhile. Fails with machine.exists.
-  virtual Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot) = 0;
+  // Keeps the disk (or all, where the driver can and `most` lets it) of a machine in any state
+  // under `snapshot`, an id as of machines; the machine's processes stand still meanwhile. What is
+  // restored from a disk alone begins anew, and may have other memory and cpus. Fails with
+  // machine.exists.
+  virtual Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot,
+                                        Extent most = Extent::kFull) = 0;
   virtual Result<Machine> Restore(const std::string& snapshot,
                                   const MachineSpec& spec) = 0;          // Fork
   virtual Result<void> RemoveSnapshot(const std::string& snapshot) = 0;  // as Destroy

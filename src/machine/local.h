@@ -50,9 +50,9 @@ class LocalMachine {
   virtual Result<void> Resume() = 0;
   // Of a paused one, which stays so. The child's image is this one's, its disk not smaller.
   virtual Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) = 0;
-  // Puts what a snapshot holds into `directory`, which is empty, and names no file snapshot.json.
-  // The machine stands still meanwhile, and is in the same state afterwards.
-  virtual Result<void> Keep(const std::string& directory) = 0;
+  // Puts what a snapshot holds, at most `most`, into `directory`, which is empty, and names no file
+  // snapshot.json. The machine stands still meanwhile, and is in the same state afterwards.
+  virtual Result<void> Keep(const std::string& directory, Extent most) = 0;
   // To more than it has.
   virtual Result<void> Resize(std::uint64_t disk_bytes) = 0;
   virtual Result<void> SetNetwork(const egress::Policy& policy, SentCap cap) = 0;

@@ -232,13 +232,16 @@ Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineS
 }
 
 Result<Snapshot> Machines::TakeSnapshot(uid_t caller, const std::string& id,
-                                        const std::string& snapshot) {
+                                        const std::string& snapshot, Extent most) {
   CAISSON_ASSIGN(const Locked found, Find(caller, id, Pace::kSlow));
+  if (most == Extent::kNone) {
+    return Fail(errors::kMachineInvalid, "a snapshot is of the disk, or of all");
+  }
   CAISSON_TRY(Require(driver_->capabilities().snapshot != Extent::kNone, "snapshots"));
   const Machine view = found.machine().View();
   return snapshots_->Take(
       caller, {.id = snapshot, .image = view.image, .disk_bytes = view.disk_bytes},
-      [&](const std::string& directory) { return found.machine().Keep(directory); });
+      [&](const std::string& directory) { return found.machine().Keep(directory, most); });
 }
 
 Result<Machine> Machines::Restore(uid_t caller, const std::string& snapshot, MachineSpec spec) {

@@ -42,7 +42,8 @@ class Machines {
   Result<void> Pause(uid_t caller, const std::string& id, Level level);
   Result<void> Resume(uid_t caller, const std::string& id);
   Result<Machine> Fork(uid_t caller, const std::string& parent, MachineSpec child);
-  Result<Snapshot> TakeSnapshot(uid_t caller, const std::string& id, const std::string& snapshot);
+  Result<Snapshot> TakeSnapshot(uid_t caller, const std::string& id, const std::string& snapshot,
+                                Extent most = Extent::kFull);
   Result<Machine> Restore(uid_t caller, const std::string& snapshot, MachineSpec spec);
   Result<void> RemoveSnapshot(uid_t caller, const std::string& snapshot);
   Result<std::vector<Snapshot>> ListSnapshots(uid_t caller);

@@ -30,7 +30,7 @@ struct Kind {
   auto operator<=>(const Kind&) const = default;
 };
 
-template <typename Slot>
+template <typename Slot, typename Kind = machine::Kind>
 class Pool {
  public:
   using Make = std::function<Result<std::unique_ptr<Slot>>(const Kind&)>;
@@ -79,9 +79,9 @@ class Pool {
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 
-template <typename Slot>
-Pool<Slot>::Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard,
-                 Failed failed)
+template <typename Slot, typename Kind>
+Pool<Slot, Kind>::Pool(std::size_t prepared, std::size_t threads, Make make, Discard discard,
+                       Failed failed)
     : prepared_(prepared),
       make_(std::move(make)),
       discard_(std::move(discard)),
@@ -92,8 +92,8 @@ Pool<Slot>::Pool(std::size_t prepared, std::size_t threads, Make make, Discard d
   }
 }
 
-template <typename Slot>
-Pool<Slot>::~Pool() {
+template <typename Slot, typename Kind>
+Pool<Slot, Kind>::~Pool() {
   for (std::jthread& thread : threads_) thread.request_stop();
   threads_.clear();
   for (auto& [kind, shelf] : shelves_) {
@@ -102,8 +102,8 @@ Pool<Slot>::~Pool() {
   for (auto& slot : old_) discard_(std::move(slot));
 }
 
-template <typename Slot>
-std::unique_ptr<Slot> Pool<Slot>::Take(const Kind& kind) {
+template <typename Slot, typename Kind>
+std::unique_ptr<Slot> Pool<Slot, Kind>::Take(const Kind& kind) {
   if (prepared_ == 0) return nullptr;
   const std::lock_guard lock(mutex_);
   Shelf& shelf = shelves_[kind];
@@ -118,15 +118,15 @@ std::unique_ptr<Slot> Pool<Slot>::Take(const Kind& kind) {
   return slot;
 }
 
-template <typename Slot>
-std::size_t Pool<Slot>::ready(const Kind& kind) const {
+template <typename Slot, typename Kind>
+std::size_t Pool<Slot, Kind>::ready(const Kind& kind) const {
   const std::lock_guard lock(mutex_);
   const auto found = shelves_.find(kind);
   return found == shelves_.end() ? 0 : found->second.ready.size();
 }
 
-template <typename Slot>
-void Pool<Slot>::ForgetKinds() {
+template <typename Slot, typename Kind>
+void Pool<Slot, Kind>::ForgetKinds() {
   const auto last_wanted = [](const auto& a, const auto& b) {
     return a.second.wanted < b.second.wanted;
   };
@@ -139,8 +139,8 @@ void Pool<Slot>::ForgetKinds() {
   }
 }
 
-template <typename Slot>
-void Pool<Slot>::Run(const std::stop_token& stop) {
+template <typename Slot, typename Kind>
+void Pool<Slot, Kind>::Run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     ForgetKinds();
@@ -150,8 +150,8 @@ void Pool<Slot>::Run(const std::stop_token& stop) {
   }
 }
 
-template <typename Slot>
-bool Pool<Slot>::DiscardOld(std::unique_lock<std::mutex>& lock) {
+template <typename Slot, typename Kind>
+bool Pool<Slot, Kind>::DiscardOld(std::unique_lock<std::mutex>& lock) {
   if (old_.empty()) return false;
   std::unique_ptr<Slot> slot = std::move(old_.back());
   old_.pop_back();
@@ -161,16 +161,16 @@ bool Pool<Slot>::DiscardOld(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-template <typename Slot>
-typename std::map<Kind, typename Pool<Slot>::Shelf>::iterator Pool<Slot>::Lacking() {
+template <typename Slot, typename Kind>
+typename std::map<Kind, typename Pool<Slot, Kind>::Shelf>::iterator Pool<Slot, Kind>::Lacking() {
   return std::ranges::find_if(shelves_, [this](const auto& item) {
     const Shelf& shelf = item.second;
     return shelf.ready.size() + shelf.being_made < prepared_ && Clock::now() >= shelf.not_before;
   });
 }
 
-template <typename Slot>
-bool Pool<Slot>::MakeOne(std::unique_lock<std::mutex>& lock) {
+template <typename Slot, typename Kind>
+bool Pool<Slot, Kind>::MakeOne(std::unique_lock<std::mutex>& lock) {
   const auto lacking = Lacking();
   if (lacking == shelves_.end()) return false;
   const Kind kind = lacking->first;

@@ -111,7 +111,7 @@ class TestMachine final : public LocalMachine {
     CAISSON_TRY(Passed("fork"));
     return std::make_unique<TestMachine>(barriers_, owner, child);
   }
-  Result<void> Keep(const std::string& directory) override {
+  Result<void> Keep(const std::string& directory, Extent) override {
     std::ofstream(directory + "/disk.img") << spec_.id;
     return Passed("keep");
   }

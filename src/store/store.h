@@ -96,7 +96,8 @@ struct Sandbox {
   double cpus = 0;  // of a host's processor time
   std::int64_t memory_mib = 0;
   std::int64_t disk_mib = 0;
-  std::string ip;  // empty: none yet
+  std::int64_t saved_mib = 0;  // of the host's disk, at most, for memory that is saved there
+  std::string ip;              // empty: none yet
   std::vector<std::string> egress;
   std::map<std::string, std::string> envs;
   std::vector<std::string> ssh_pubkeys;

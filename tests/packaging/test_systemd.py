@@ -35,7 +35,8 @@ class Unit(configparser.RawConfigParser):
     def command(self, folder: pathlib.Path) -> list[str]:
         """The words of ExecStart, with what stands on this machine in place of what an installation has."""
         words = shlex.split(self["Service"]["ExecStart"])
-        known = {INSTALLED: str(BIN / "caisson"), "caisson": str(USER), "$CAISSON_SERVE_OPTIONS": None}
+        known = {INSTALLED: str(BIN / "caisson"), "caisson": str(USER), "$CAISSON_SERVE_OPTIONS": None,
+                 "$CAISSON_MACHINED_OPTIONS": None}
         moved = [known.get(word, re.sub(r"^/(var/lib|run)/caisson", str(folder), word)) for word in words]
         return [word for word in moved if word is not None]
 
@@ -77,6 +78,20 @@ class Systemd(unittest.TestCase):
                  for path in ("var/lib/caisson", "var/lib/caisson/service", "run/caisson")}
         self.assertEqual(owner, {"var/lib/caisson": (0, 0o755), "var/lib/caisson/service": (int(user[2]), 0o700),
                                  "run/caisson": (0, 0o755)})
+
+
+class Installing(unittest.TestCase):
+    def test_puts_everything_where_it_is_looked_for(self):
+        with tempfile.TemporaryDirectory(prefix="caisson-install-") as folder:
+            subprocess.run(["cmake", "--install", BIN.parent, "--prefix", folder], check=True, capture_output=True)
+            root = pathlib.Path(folder)
+            for name in ("bin/caisson", "bin/caisson-isolate", "bin/caisson-agent", "lib/caisson/caisson-vmm",
+                         "lib/caisson/caisson-guest-init", "lib/caisson/caisson-private-memory.so"):
+                self.assertTrue((root / name).exists(), name)
+            for name in ("caisson-machined.service", "caisson-serve.service"):
+                self.assertTrue((root / "lib/systemd/system" / name).exists(), name)
+            said = subprocess.run([root / "bin/caisson", "--version"], capture_output=True, text=True, check=True)
+            self.assertIn("caisson", said.stdout)
 
 
 class Manager:

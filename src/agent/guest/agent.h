@@ -68,6 +68,7 @@ struct Agent {
   std::uint16_t self_port = 0;
   const bool is_computer;
   bool sealed = false;
+  bool has_disk = false;                // of a virtual machine: it is mounted
   std::array<char, 128u << 10> buffer;  // for the length of one call
   std::list<std::unique_ptr<HostConnection>> connections;
   std::list<std::unique_ptr<Disposable>> others;

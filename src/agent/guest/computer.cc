@@ -215,10 +215,21 @@ Attempt<void> Renew(const RenewRequest& request) {
 Attempt<void> Quiesce() {
   const std::string file = std::string(kCommandsGroup) + "/cgroup.freeze";
   if (!WriteTo(file, "1")) return Failed("freeze commands");
-  for (int step = 0; step < kFreezeSteps && !IsFrozen(); ++step) ::usleep(1'000);
+  for (int step = 0; !IsFrozen(); ++step) {
+    if (step == kFreezeSteps) {
+      // Whoever goes on with this machine's memory must not find commands at work.
+      (void)WriteTo(file, "0");
+      errno = EBUSY;
+      return Failed("make commands stand still");
+    }
+    ::usleep(1'000);
+  }
   const os::UniqueFd disk(::open(kDiskPlace, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!disk.valid() || ::syncfs(disk.get()) != 0) return Failed("write the disk");
-  return {};
+  if (disk.valid() && ::syncfs(disk.get()) == 0) return {};
+  const int error = errno;
+  (void)WriteTo(file, "0");
+  errno = error;
+  return Failed("write the disk");
 }
 
 Attempt<void> Thaw(const ThawRequest& request) {

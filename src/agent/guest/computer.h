@@ -10,9 +10,17 @@
 
 namespace caisson::agent::guest {
 
-// Where guest_init.cc has made the cgroup that commands run in, and mounted the machine's disk.
+// Where caisson-guest-init has made the cgroup that commands run in, and mounted the image.
 inline constexpr const char* kCommandsGroup = "/sys/fs/cgroup/commands";
+inline constexpr const char* kImagePlace = "/image";
+inline constexpr const char* kDiskDevice = "/dev/vdb";
+inline constexpr const char* kModuleLoader = "/proc/sys/kernel/modprobe";
+// Where MountDisk mounts the machine's disk for ourselves.
 inline constexpr const char* kDiskPlace = "/run/caisson/disk";
+
+// The disk, once it has this size, becomes the upper layer of the root file system of all
+// processes. Once in a machine's life, before it is renewed for the first time (disk_root.cc).
+Attempt<void> MountDisk(const MountDiskRequest& request);
 
 // New entropy, clock, identity, network address and limits; then commands go on.
 Attempt<void> Renew(const RenewRequest& request);

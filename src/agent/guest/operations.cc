@@ -66,10 +66,22 @@ void Tell(HostConnection& connection, const Attempt<void>& attempt) {
   connection.Finish();
 }
 
-// What stands beside a virtual machine asks for this, and nobody else: a copy is renewed once.
+// What stands beside a virtual machine asks for these, and nobody else: a disk is mounted once, and
+// a copy is renewed once.
+Begun AnswerMountDisk(HostConnection& connection, const Frame& frame) {
+  const auto request = Decode<MountDiskRequest>(frame.payload);
+  if (!request) return Refuse(connection, "the request is malformed");
+  if (connection.agent().has_disk) return Refuse(connection, "the disk is mounted already");
+  const auto mounted = MountDisk(*request);
+  connection.agent().has_disk = mounted.has_value();
+  Tell(connection, mounted);
+  return nullptr;
+}
+
 Begun AnswerRenew(HostConnection& connection, const Frame& frame) {
   const auto request = Decode<RenewRequest>(frame.payload);
   if (!request) return Refuse(connection, "the request is malformed");
+  if (!connection.agent().has_disk) return Refuse(connection, "the disk is not mounted");
   const auto renewed = Renew(*request);
   if (renewed) connection.agent().Open();
   Tell(connection, renewed);
@@ -105,6 +117,7 @@ bool AnswerForComputer(HostConnection& connection, const Frame& frame) {
 
 Begun BeginOperation(HostConnection& connection, const Frame& frame) {
   if (connection.agent().sealed) {
+    if (frame.type == FrameType::kMountDisk) return AnswerMountDisk(connection, frame);
     if (frame.type == FrameType::kRenew) return AnswerRenew(connection, frame);
     return Refuse(connection, "this machine was copied, and is not renewed yet");
   }

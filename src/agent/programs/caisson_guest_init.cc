@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first program of a virtual machine, /init of its initial file system: loads the modules that
-// /modules/order names, mounts the image (vda, EROFS) with the machine's disk (vdb, ext4) over it,
-// makes the cgroup of commands, and becomes the agent, which is beside it. The host reaches it
-// through the virtual serial port, or by vsock where the kernel is told caisson.vsock=PORT. What
-// fails is told on the console, and the kernel then gives up for want of a first process.
+// /modules/order names, mounts the image (vda, EROFS) in a small root that is in memory, makes the
+// cgroup of commands, and becomes the agent, which is beside it and mounts the machine's disk (vdb)
+// over the image when it is told to: a machine that is saved before that goes on with any disk. The
+// host reaches it through the virtual serial port, or by vsock where the kernel is told
+// caisson.vsock=PORT. What fails is told on the console, and the kernel then gives up for want of a
+// first process.
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -23,9 +26,14 @@
 #include <cstring>
 #include <string>
 
+#include "agent/guest/computer.h"
+
 namespace {
 
+namespace guest = caisson::agent::guest;
+
 constexpr int kDeviceSteps = 5'000;  // of a millisecond
+const std::string kStage = "/stage";
 
 void Must(bool done, const char* what) {
   if (done) return;
@@ -110,47 +118,56 @@ void RaiseLoopback() {
   ::close(socket);
 }
 
-void MakeRoot() {
-  Mount("/dev/vda", "/image", "erofs", MS_RDONLY | MS_NODEV);
-  Mount("/dev/vdb", "/disk", "ext4", MS_NOATIME | MS_NODEV, "discard,errors=remount-ro");
-  Directory("/disk/upper");
-  Directory("/disk/work");
-  Mount("overlay", "/root", "overlay", MS_NODEV,
-        "lowerdir=/image,upperdir=/disk/upper,workdir=/disk/work");
-  for (const char* place : {"/root/dev", "/root/proc", "/root/sys", "/root/run", "/root/tmp"}) {
-    Directory(place);
-  }
+// Not the initial file system itself, which cannot be left by pivot_root(2).
+void MakeStage() {
+  Mount("stage", "/stage", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=1m");
+  Mount("/dev/vda", (kStage + guest::kImagePlace).c_str(), "erofs", MS_RDONLY | MS_NODEV);
   for (const char* place : {"/dev", "/proc", "/sys"}) {
-    const std::string to = std::string("/root") + place;
+    const std::string to = kStage + place;
+    Directory(to.c_str());
     Must(::mount(place, to.c_str(), nullptr, MS_MOVE, nullptr) == 0, place);
   }
-  Mount("run", "/root/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m");
-  // The agent grows and syncs the disk here.
-  Directory("/root/run/caisson");
-  Directory("/root/run/caisson/disk");
-  Must(::mount("/disk", "/root/run/caisson/disk", nullptr, MS_BIND, nullptr) == 0, "bind the disk");
-  ::chmod("/root/run/caisson", 0700);
-  Mount("devpts", "/root/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=666,mode=620,gid=5");
-  Mount("shm", "/root/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
-  Mount("mqueue", "/root/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC);
-  (void)!::symlink("/proc/self/fd", "/root/dev/fd");
-  (void)!::symlink("/proc/self/fd/0", "/root/dev/stdin");
-  (void)!::symlink("/proc/self/fd/1", "/root/dev/stdout");
-  (void)!::symlink("/proc/self/fd/2", "/root/dev/stderr");
+}
+
+// What the first commands read of the image is in memory already, which copies of a machine share.
+void ReadAhead() {
+  constexpr std::array<const char*, 10> kFiles = {"/lib64/ld-linux-x86-64.so.2",
+                                                  "/lib/x86_64-linux-gnu/libc.so.6",
+                                                  "/lib/x86_64-linux-gnu/libm.so.6",
+                                                  "/lib/x86_64-linux-gnu/libz.so.1",
+                                                  "/lib/x86_64-linux-gnu/libexpat.so.1",
+                                                  "/lib/x86_64-linux-gnu/libtinfo.so.6",
+                                                  "/bin/sh",
+                                                  "/bin/bash",
+                                                  "/bin/true",
+                                                  "/usr/bin/python3"};
+  std::array<char, 65536> piece{};
+  for (const char* name : kFiles) {
+    // Links in the image are absolute at times, and not the image's then.
+    open_how how{};
+    how.flags = O_RDONLY | O_CLOEXEC;
+    how.resolve = RESOLVE_IN_ROOT;
+    const int image = ::open((kStage + guest::kImagePlace).c_str(), O_PATH | O_CLOEXEC);
+    const int file = static_cast<int>(::syscall(SYS_openat2, image, name + 1, &how, sizeof how));
+    while (file >= 0 && ::read(file, piece.data(), piece.size()) > 0) continue;
+    if (file >= 0) ::close(file);
+    if (image >= 0) ::close(image);
+  }
 }
 
 // Commands run in a group of their own, beside the agent.
 int MakeCommandsGroup() {
-  Mount("cgroup2", "/root/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC);
-  Write("/root/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids");
-  Directory("/root/sys/fs/cgroup/commands");
-  const int procs = ::open("/root/sys/fs/cgroup/commands/cgroup.procs", O_WRONLY);
+  const std::string groups = kStage + "/sys/fs/cgroup";
+  Mount("cgroup2", groups.c_str(), "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  Write((groups + "/cgroup.subtree_control").c_str(), "+memory +pids");
+  Directory((kStage + guest::kCommandsGroup).c_str());
+  const int procs = ::open((kStage + guest::kCommandsGroup + "/cgroup.procs").c_str(), O_WRONLY);
   Must(procs >= 0, "open the commands' cgroup");
   return procs;
 }
 
-void EnterRoot() {
-  Must(::chdir("/root") == 0 && ::mount("/root", "/", nullptr, MS_MOVE, nullptr) == 0 &&
+void EnterStage() {
+  Must(::chdir(kStage.c_str()) == 0 && ::mount(".", "/", nullptr, MS_MOVE, nullptr) == 0 &&
            ::chroot(".") == 0 && ::chdir("/") == 0,
        "enter the root");
 }
@@ -163,6 +180,8 @@ int main() {
   Mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
   Mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC);
   LoadModules();
+  // There is nobody to load any more; the agent undoes it once there is (guest/disk_root.cc).
+  Write(guest::kModuleLoader, "\n");
   const std::string words = ReadAll("/proc/cmdline");
   if (words.find("caisson.trial") != std::string::npos) {
     std::fprintf(stderr, "caisson-guest-init: trial\n");
@@ -170,15 +189,16 @@ int main() {
     ::reboot(RB_AUTOBOOT);
   }
   RaiseLoopback();
-  for (const char* device : {"/dev/vda", "/dev/vdb"}) AwaitDevice(device);
+  for (const char* device : {"/dev/vda", guest::kDiskDevice}) AwaitDevice(device);
   std::string place = WordAfter(words, " caisson.vsock=");
   const bool by_vsock = !place.empty();
   if (!by_vsock) place = AwaitPort();
   const int agent = ::open("/caisson-agent", O_RDONLY | O_CLOEXEC);
   Must(agent >= 0, "open the agent");
-  MakeRoot();
+  MakeStage();
   const int procs = MakeCommandsGroup();
-  EnterRoot();
+  ReadAhead();
+  EnterStage();
   std::string descriptor = std::to_string(procs);
   char name[] = "caisson-agent";
   char port[] = "--port";

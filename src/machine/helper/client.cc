@@ -193,9 +193,11 @@ Result<void> RemoteDriver::Resume(const std::string& id) {
   return AwaitAgent(id, std::move(answer.fd));
 }
 
-Result<Snapshot> RemoteDriver::TakeSnapshot(const std::string& id, const std::string& snapshot) {
-  CAISSON_ASSIGN(const Answer answer,
-                 Ask({.operation = Operation::kTakeSnapshot, .id = id, .snapshot = snapshot}));
+Result<Snapshot> RemoteDriver::TakeSnapshot(const std::string& id, const std::string& snapshot,
+                                            Extent most) {
+  CAISSON_ASSIGN(
+      const Answer answer,
+      Ask({.operation = Operation::kTakeSnapshot, .id = id, .snapshot = snapshot, .extent = most}));
   return SnapshotFromJson(answer.value);
 }
 

@@ -39,7 +39,8 @@ class RemoteDriver final : public Driver {
   Result<void> Pause(const std::string& id, Level level) override;
   Result<void> Resume(const std::string& id) override;
   Result<Machine> Fork(const std::string& parent, const MachineSpec& child) override;
-  Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot) override;
+  Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot,
+                                Extent most = Extent::kFull) override;
   Result<Machine> Restore(const std::string& snapshot, const MachineSpec& spec) override;
   Result<void> RemoveSnapshot(const std::string& snapshot) override;
   Result<std::vector<Snapshot>> ListSnapshots() override;

@@ -26,8 +26,8 @@ namespace {
 struct Form {
   Operation operation;
   std::string_view name;
-  bool id = false, snapshot = false, level = false, disk_bytes = false, spec = false,
-       network = false, networks = false, after = false;
+  bool id = false, snapshot = false, extent = false, level = false, disk_bytes = false,
+       spec = false, network = false, networks = false, after = false;
 };
 constexpr std::array<Form, 17> kForms = {{
     {.operation = Operation::kCapabilities, .name = "capabilities"},
@@ -36,7 +36,11 @@ constexpr std::array<Form, 17> kForms = {{
     {.operation = Operation::kPause, .name = "pause", .id = true, .level = true},
     {.operation = Operation::kResume, .name = "resume", .id = true},
     {.operation = Operation::kFork, .name = "fork", .id = true, .spec = true},
-    {.operation = Operation::kTakeSnapshot, .name = "take_snapshot", .id = true, .snapshot = true},
+    {.operation = Operation::kTakeSnapshot,
+     .name = "take_snapshot",
+     .id = true,
+     .snapshot = true,
+     .extent = true},
     {.operation = Operation::kRestore, .name = "restore", .snapshot = true, .spec = true},
     {.operation = Operation::kRemoveSnapshot, .name = "remove_snapshot", .snapshot = true},
     {.operation = Operation::kListSnapshots, .name = "list_snapshots"},
@@ -95,6 +99,7 @@ Result<std::string> Encode(const Request& request) {
   json::Object object{{"driver", request.driver}, {"operation", form.name}};
   if (form.id) object.Set("id", request.id);
   if (form.snapshot) object.Set("snapshot", request.snapshot);
+  if (form.extent) object.Set("extent", NameIn(kExtents, request.extent));
   if (form.level) object.Set("level", NameIn(kLevels, request.level));
   if (form.disk_bytes) object.Set("disk_bytes", request.disk_bytes);
   if (form.spec) object.Set("spec", ToJson(request.spec.value_or(MachineSpec{})));
@@ -124,6 +129,7 @@ Result<Request> DecodeRequest(std::string_view text) {
   Request request{.driver = fields.Text("driver"), .operation = form->operation};
   if (form->id) request.id = fields.Text("id");
   if (form->snapshot) request.snapshot = fields.Text("snapshot");
+  const std::string extent = form->extent ? fields.Text("extent") : "none";
   const std::string level = form->level ? fields.Text("level") : "none";
   if (form->disk_bytes) request.disk_bytes = fields.Number("disk_bytes");
   const json::Value spec = form->spec ? fields.Any("spec") : json::Value();
@@ -131,12 +137,15 @@ Result<Request> DecodeRequest(std::string_view text) {
   const json::Value sent_cap = form->network ? fields.Any("sent_cap") : json::Value();
   const json::Value networks = form->networks ? fields.Any("networks") : json::Value();
   if (form->after) request.after = fields.Number("after");
-  fields.Expect(2u + form->id + form->snapshot + form->level + form->disk_bytes + form->spec +
-                2u * form->network + form->networks + form->after);
+  fields.Expect(2u + form->id + form->snapshot + form->extent + form->level + form->disk_bytes +
+                form->spec + 2u * form->network + form->networks + form->after);
   CAISSON_TRY(Complete(fields, "a request"));
   const auto place = PlaceOf(kLevels, level);
   if (!place) return Violation("there is no such level");
   request.level = static_cast<Level>(*place);
+  const auto most = PlaceOf(kExtents, extent);
+  if (!most) return Violation("there is no such extent");
+  request.extent = static_cast<Extent>(*most);
   if (form->id) CAISSON_TRY(CheckId(request.id, "id"));
   if (form->snapshot) CAISSON_TRY(CheckId(request.snapshot, "snapshot"));
   if (form->spec) {

@@ -79,7 +79,7 @@ Result<Answer> Perform(const MachinesByDriver& drivers, uid_t caller, const Requ
       return Ready(machines, caller, request.spec->id,
                    machines.Fork(caller, request.id, *request.spec));
     case Operation::kTakeSnapshot:
-      return Told(machines.TakeSnapshot(caller, request.id, request.snapshot));
+      return Told(machines.TakeSnapshot(caller, request.id, request.snapshot, request.extent));
     case Operation::kRestore:
       return Ready(machines, caller, request.spec->id,
                    machines.Restore(caller, request.snapshot, *request.spec));

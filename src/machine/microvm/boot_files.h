@@ -31,6 +31,11 @@ Result<std::string> FetchKernel(const KernelOptions& options);
 // How the agent is reached, which decides what the guest has for it.
 enum class AgentLink : std::uint8_t { kSerialPort, kVsock };
 
+// What caisson-guest-init says on the console when the kernel's command line has kTrialOption; then
+// it ends the machine.
+inline constexpr const char* kTrialOption = "caisson.trial";
+inline constexpr const char* kTrialWords = "caisson-guest-init: trial";
+
 struct BootFiles {
   std::string directory;  // with vmlinuz and initrd
   std::string id;         // sha256 of both: what was saved goes on with the same ones only

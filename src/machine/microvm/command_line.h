@@ -23,5 +23,7 @@ std::string MemoryFile(const Plan& plan);
 std::vector<std::string> QemuCommand(const Plan& plan, const QemuDescriptors& descriptors);
 // What the kernel is told, with the traps of emulated processors in mind.
 std::string KernelCommand(const Plan& plan);
+// What of the above makes templates other ones when it changes, but for the pace of this host.
+std::string KindOfComputer(Accelerator accelerator);
 
 }  // namespace caisson::machine::microvm

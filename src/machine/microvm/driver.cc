@@ -19,6 +19,7 @@
 #include "machine/fields.h"
 #include "machine/microvm/process.h"
 #include "machine/microvm/templates.h"
+#include "machine/pool.h"
 #include "machine/recorded_machine.h"
 #include "os/syscall_error.h"
 
@@ -96,30 +97,72 @@ void RemoveSaved(const std::string& directory) {
   for (const char* file : kSavedFiles) (void)::unlink((directory + "/" + file).c_str());
 }
 
+Shape ShapeOf(const MachineSpec& spec, const Yard& yard) {
+  return {.image = spec.image,
+          .memory_bytes = spec.memory_bytes,
+          .processors = ProcessorsOf(spec.cpus),
+          .network = yard.networks().enforces()};
+}
+
+// Of machines that wait for their name.
+struct WaitingKind {
+  Shape shape;
+  std::uint64_t disk_bytes = 0;
+  auto operator<=>(const WaitingKind&) const = default;
+};
+using Waiting = Pool<Slot, WaitingKind>;
+
 struct Parts {
   std::unique_ptr<Yard> yard;
   std::unique_ptr<Templates> templates;
+  std::unique_ptr<Waiting> waiting;
 };
+
+// One that waits is made only where there is a template by then: it must not wait for one itself.
+Result<std::unique_ptr<Slot>> MakeWaiting(Parts& parts, const WaitingKind& kind) {
+  Yard& yard = *parts.yard;
+  const auto from = parts.templates->Find(kind.shape);
+  if (!from) return Fail(errors::kMachinePreparing, "there is no template of it yet");
+  MachineSpec spec;
+  spec.host_name = "machine";
+  spec.image = kind.shape.image;
+  spec.cpus = kind.shape.processors;
+  spec.memory_bytes = kind.shape.memory_bytes;
+  spec.disk_bytes = kind.disk_bytes;
+  CAISSON_ASSIGN(std::unique_ptr<Slot> slot, yard.NewSlot(spec.image, spec));
+  const auto make = [&]() -> Result<void> {
+    CAISSON_TRY(yard.MakeDisk(spec.disk_bytes, slot->disk()));
+    CAISSON_TRY(Yard::GiveTo(slot->disk(), *slot));
+    CAISSON_TRY(LinkSaved(from->directory(), slot->saved()));
+    return yard.StartWaiting(*slot, slot->saved());
+  };
+  if (auto made = make(); !made) {
+    (void)yard.Remove(*slot);
+    return Fail(std::move(made).error());
+  }
+  return slot;
+}
 
 class Microvm final : public RecordedMachine {
  public:
   Microvm(Parts& parts, std::unique_ptr<Slot> slot) : parts_(parts), slot_(std::move(slot)) {}
 
-  // A machine with a copy of `disk` that goes on from `base`, or boots when that is empty. On
-  // failure nothing is left.
+  // A machine with a copy of `disk`, or a new one when that is empty, that goes on from `origin`.
+  // On failure nothing is left.
   static Result<std::unique_ptr<LocalMachine>> Launch(Parts& parts, uid_t owner,
                                                       const MachineSpec& spec,
                                                       const std::string& disk,
-                                                      const std::string& base) {
+                                                      const Origin& origin) {
     Yard& yard = *parts.yard;
     CAISSON_ASSIGN(std::unique_ptr<Slot> slot, yard.NewSlot(spec.image, spec));
     slot->record.owner = owner;
     const auto launch = [&]() -> Result<void> {
-      CAISSON_TRY(CopyDisk(disk, slot->disk()));
+      CAISSON_TRY(disk.empty() ? yard.MakeDisk(spec.disk_bytes, slot->disk())
+                               : CopyDisk(disk, slot->disk()));
       CAISSON_TRY(Yard::GiveTo(slot->disk(), *slot));
       // Of its own, so that what it came from can go.
-      if (!base.empty()) CAISSON_TRY(LinkSaved(base, slot->saved()));
-      CAISSON_TRY(yard.Start(*slot, base.empty() ? "" : slot->saved(), true));
+      CAISSON_TRY(LinkSaved(origin.base, slot->saved()));
+      CAISSON_TRY(yard.Start(*slot, {.base = slot->saved(), .has_disk = origin.has_disk}, true));
       slot->record.phase = Phase::kRunning;
       return slot->Write(false);
     };
@@ -129,11 +172,34 @@ class Microvm final : public RecordedMachine {
     }
     return std::make_unique<Microvm>(parts, std::move(slot));
   }
+  // A machine that waits for its name; null when there is none that lives.
+  static std::unique_ptr<LocalMachine> Take(Parts& parts, uid_t owner, const MachineSpec& spec) {
+    auto slot =
+        parts.waiting->Take({.shape = ShapeOf(spec, *parts.yard), .disk_bytes = spec.disk_bytes});
+    if (slot == nullptr) return nullptr;
+    slot->record.owner = owner;
+    slot->record.spec = spec;
+    const auto begin = [&]() -> Result<void> {
+      CAISSON_TRY(parts.yard->Begin(*slot));
+      slot->record.phase = Phase::kRunning;
+      return slot->Write(false);
+    };
+    if (begin()) return std::make_unique<Microvm>(parts, std::move(slot));
+    (void)parts.yard->Remove(*slot);
+    return nullptr;
+  }
+  // One that begins anew, with what is on `disk`.
+  static Result<std::unique_ptr<LocalMachine>> Begin(Parts& parts, uid_t owner,
+                                                     const MachineSpec& spec,
+                                                     const std::string& disk) {
+    CAISSON_ASSIGN(const Templates::Held from, parts.templates->Get(ShapeOf(spec, *parts.yard)));
+    return Launch(parts, owner, spec, disk, {.base = from.directory(), .has_disk = false});
+  }
 
   Result<void> Pause(Level level) override;
   Result<void> Resume() override;
   Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
-  Result<void> Keep(const std::string& directory) override;
+  Result<void> Keep(const std::string& directory, Extent most) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
   Result<Stats> ReadStats() override;
   Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
@@ -144,9 +210,8 @@ class Microvm final : public RecordedMachine {
   Networks& networks() override { return yard().networks(); }
   bool Lives() override { return slot_->Lives(); }
   Result<void> TakeAway() override { return yard().Remove(*slot_); }
-  Result<void> Ask(Operation operation, milliseconds patience, std::uint64_t argument = 0) {
-    CAISSON_TRY(AskVmm(slot_->directory, {.operation = operation, .argument = argument}, patience));
-    return {};
+  Result<Reply> Ask(Operation operation, milliseconds patience, std::uint64_t argument = 0) {
+    return AskVmm(slot_->directory, {.operation = operation, .argument = argument}, patience);
   }
   // Whether memory and state in saved() are those of the machine as it is now.
   bool IsSavedWhole() const {
@@ -159,14 +224,14 @@ class Microvm final : public RecordedMachine {
   Result<void> EnsureFrozen();
   std::string frozen() const { return slot_->frozen(); }
   // Whatever was saved of it before it ran is not what it is now.
-  Result<void> Halt() {
-    CAISSON_TRY(Ask(Operation::kStop, kStopPatience));
-    std::error_code error;
-    fs::remove_all(frozen(), error);
-    if (!error) return {};
-    (void)Ask(Operation::kGoOn, kGoOnPatience);
-    return Fail(errors::kMachineState, "remove " + frozen() + ": " + error.message());
+  Result<void> Halt();
+  Result<void> GoOn() {
+    (void)::unlink(slot_->unquiet().c_str());
+    CAISSON_TRY(Ask(Operation::kGoOn, kGoOnPatience));
+    return {};
   }
+  Result<void> RequireQuiet() const;
+  Result<void> KeepStopped(const std::string& directory, State state, Extent most);
   void ForgetFrozen() {
     std::error_code error;
     fs::remove_all(frozen(), error);
@@ -184,6 +249,33 @@ class Microvm final : public RecordedMachine {
   std::unique_ptr<Slot> slot_;
   bool prepared_ = false;
 };
+
+// A machine stops whatever its guest does; what its agent did not do is kept for RequireQuiet.
+Result<void> Microvm::Halt() {
+  CAISSON_ASSIGN(const Reply reply, Ask(Operation::kStop, kStopPatience));
+  const auto stopped = [&]() -> Result<void> {
+    if (reply.outcome == Outcome::kUnquiet) {
+      CAISSON_TRY(images::WriteFile(slot_->unquiet(), WordsOf(reply)));
+    }
+    std::error_code error;
+    fs::remove_all(frozen(), error);
+    if (!error) return {};
+    return Fail(errors::kMachineState, "remove " + frozen() + ": " + error.message());
+  }();
+  if (!stopped) (void)GoOn();
+  return stopped;
+}
+
+// Of a machine that stands still, for copies: commands of theirs must not run before they have been
+// renewed, and their disk must be whole.
+Result<void> Microvm::RequireQuiet() const {
+  const auto why = os::ReadSmallFile(slot_->unquiet());
+  if (!why) return {};
+  return Fail(errors::kMachineAgentLost,
+              "the machine stands still, but its agent has not stopped commands and written the "
+              "disk before, so that it cannot be copied (" +
+                  *why + "); resume it, and pause it again");
+}
 
 Result<void> Microvm::PrepareSave() {
   const std::string memory = slot_->own() + "/memory";
@@ -247,18 +339,27 @@ Result<void> Microvm::Resume() {
   if (StateNow() == State::kPausedInMemory) {
     CAISSON_TRY(SetPhase(Phase::kRunning, false));
     ForgetFrozen();
-    return Ask(Operation::kGoOn, kGoOnPatience);
+    return GoOn();
   }
   CAISSON_TRY(slot_->HoldImage(yard().store()));
   ForgetFrozen();
   const bool saved = IsSavedWhole();
   const Phase before = saved ? Phase::kPausedOnDisk : slot_->record.phase;
   CAISSON_TRY(yard().Stop(*slot_));
-  if (!saved) RemoveSaved(slot_->saved());
+  Origin origin{.base = slot_->saved(), .has_disk = saved};
+  if (!saved) {
+    RemoveSaved(slot_->saved());
+    // Its disk is what it has; who boots need not wait for another one to do so.
+    const auto from = parts_.templates->Find(ShapeOf(slot_->record.spec, yard()));
+    if (!from || !LinkSaved(from->directory(), slot_->saved())) origin.base.clear();
+  }
   // Once its processors run, memory that was saved does not go with its disk any more.
   CAISSON_TRY(SetPhase(Phase::kRunning, true));
-  auto started = yard().Start(*slot_, saved ? slot_->saved() : "", !saved);
-  if (started) return {};
+  auto started = yard().Start(*slot_, origin, !saved);
+  if (started) {
+    (void)::unlink(slot_->unquiet().c_str());
+    return {};
+  }
   (void)yard().Stop(*slot_);
   (void)SetPhase(before, true);
   return started;
@@ -267,11 +368,10 @@ Result<void> Microvm::Resume() {
 Result<std::unique_ptr<LocalMachine>> Microvm::Fork(uid_t owner, const MachineSpec& child) {
   const MachineSpec& own = slot_->record.spec;
   const bool alive = StateNow() == State::kPausedInMemory;
+  if (!alive && !IsSavedWhole()) return Microvm::Begin(parts_, owner, child, slot_->disk());
+  CAISSON_TRY(RequireQuiet());
   if (alive) CAISSON_TRY(EnsureFrozen());
   const std::string from = alive ? frozen() : slot_->saved();
-  if (!alive && !IsSavedWhole()) {
-    return Microvm::Launch(parts_, owner, child, slot_->disk(), "");
-  }
   if (child.memory_bytes != own.memory_bytes ||
       ProcessorsOf(child.cpus) != ProcessorsOf(own.cpus)) {
     return Fail(errors::kMachineInvalid,
@@ -279,33 +379,44 @@ Result<std::unique_ptr<LocalMachine>> Microvm::Fork(uid_t owner, const MachineSp
                             "and {} processors",
                             own.memory_bytes, ProcessorsOf(own.cpus)));
   }
-  return Microvm::Launch(parts_, owner, child, slot_->disk(), from);
+  return Microvm::Launch(parts_, owner, child, slot_->disk(), {.base = from, .has_disk = true});
 }
 
-Result<void> Microvm::Keep(const std::string& directory) {
+Result<void> Microvm::KeepStopped(const std::string& directory, State state, Extent most) {
+  const bool lives = state == State::kRunning || state == State::kPausedInMemory;
+  const bool has_memory = most == Extent::kFull && (lives || IsSavedWhole());
+  if (lives || IsSavedWhole()) CAISSON_TRY(RequireQuiet());
+  if (has_memory && lives) CAISSON_TRY(EnsureFrozen());
+  if (has_memory) CAISSON_TRY(LinkSaved(lives ? frozen() : slot_->saved(), directory));
+  CAISSON_TRY(CopyDisk(slot_->disk(), directory + "/disk.img"));
+  return WriteKept(directory, Description(has_memory));
+}
+
+Result<void> Microvm::Keep(const std::string& directory, Extent most) {
   const State state = StateNow();
   if (state == State::kRunning) {
-    CAISSON_TRY(PrepareSave());
+    if (most == Extent::kFull) CAISSON_TRY(PrepareSave());
     CAISSON_TRY(Halt());
   }
-  auto kept = [&]() -> Result<void> {
-    const bool lives = state == State::kRunning || state == State::kPausedInMemory;
-    const std::string from = lives ? frozen() : slot_->saved();
-    if (lives) CAISSON_TRY(EnsureFrozen());
-    const bool has_memory = lives || IsSavedWhole();
-    if (has_memory) CAISSON_TRY(LinkSaved(from, directory));
-    CAISSON_TRY(CopyDisk(slot_->disk(), directory + "/disk.img"));
-    return WriteKept(directory, Description(has_memory));
-  }();
+  auto kept = KeepStopped(directory, state, most);
   if (state == State::kRunning) {
     ForgetFrozen();
-    CAISSON_TRY(Ask(Operation::kGoOn, kGoOnPatience));
+    CAISSON_TRY(GoOn());
   }
   return kept;
 }
 
 Result<void> Microvm::Resize(std::uint64_t disk_bytes) {
   if (slot_->Lives()) {
+    const json::Value* most = slot_->record.more.Find(kMaxFileMember);
+    if (most != nullptr && most->is_int() &&
+        disk_bytes > static_cast<std::uint64_t>(most->as_int())) {
+      return Fail(
+          errors::kMachineInvalid,
+          fmt::format("disk_bytes: this disk can grow to {} while it lives; pause it to disk "
+                      "for more",
+                      most->as_int()));
+    }
     CAISSON_TRY(Ask(Operation::kGrow, kStopPatience, disk_bytes));
     ForgetFrozen();
   }
@@ -318,6 +429,8 @@ Result<Stats> Microvm::ReadStats() {
   (void)::stat(slot_->disk().c_str(), &disk);
   CAISSON_ASSIGN(Stats stats, StatsWith(static_cast<std::uint64_t>(disk.st_blocks) * 512));
   stats.memory_bytes = std::min(stats.memory_bytes, stats.memory_limit_bytes);
+  // It joins no group of version 2, which would stop every fork of the host for a moment.
+  if (slot_->Lives()) stats.cpu_nanoseconds = ProcessorNanoseconds(slot_->record.agent);
   return stats;
 }
 
@@ -325,7 +438,14 @@ class MicrovmDriver final : public LocalDriver {
  public:
   MicrovmDriver(std::unique_ptr<Yard> yard, std::string name, std::string isolation)
       : name_(std::move(name)), isolation_(std::move(isolation)) {
+    const MicrovmOptions& options = yard->options();
     parts_.templates = std::make_unique<Templates>(*yard);
+    parts_.waiting = std::make_unique<Waiting>(
+        options.waiting, 1, [this](const WaitingKind& kind) { return MakeWaiting(parts_, kind); },
+        [this](std::unique_ptr<Slot> slot) { (void)parts_.yard->Remove(*slot); },
+        [tell = options.not_prepared](const Status& failure) {
+          if (tell && failure.code != errors::kMachinePreparing) tell(failure);
+        });
     parts_.yard = std::move(yard);
   }
 
@@ -348,7 +468,7 @@ class MicrovmDriver final : public LocalDriver {
 
   Result<std::vector<std::unique_ptr<LocalMachine>>> Adopt() override {
     CAISSON_ASSIGN(std::vector<std::unique_ptr<Slot>> slots, yard().Adopt());
-    parts_.templates->Clean();
+    parts_.templates->Begin();
     std::vector<std::unique_ptr<LocalMachine>> machines;
     for (std::unique_ptr<Slot>& slot : slots) {
       machines.push_back(std::make_unique<Microvm>(parts_, std::move(slot)));
@@ -357,19 +477,15 @@ class MicrovmDriver final : public LocalDriver {
   }
 
   Result<std::unique_ptr<LocalMachine>> Make(uid_t owner, const MachineSpec& spec) override {
-    const Shape shape{.image = spec.image,
-                      .memory_bytes = spec.memory_bytes,
-                      .processors = ProcessorsOf(spec.cpus),
-                      .network = yard().networks().enforces()};
-    CAISSON_ASSIGN(const std::string from, parts_.templates->Get(shape, spec.disk_bytes));
-    return Microvm::Launch(parts_, owner, spec, from + "/disk.img", from);
+    if (auto taken = Microvm::Take(parts_, owner, spec)) return taken;
+    return Microvm::Begin(parts_, owner, spec, "");
   }
 
   Result<std::unique_ptr<LocalMachine>> Restore(const std::string& directory, const Snapshot&,
                                                 uid_t owner, const MachineSpec& spec) override {
     CAISSON_ASSIGN(const Kept kept, ReadKept(directory));
     const std::string disk = directory + "/disk.img";
-    if (!kept.has_memory) return Microvm::Launch(parts_, owner, spec, disk, "");
+    if (!kept.has_memory) return Microvm::Begin(parts_, owner, spec, disk);
     if (kept.boot != yard().boot_id() || kept.accelerator != NameOf(yard().accelerator()) ||
         kept.network != yard().networks().enforces()) {
       return Fail(errors::kMachineUnsupported,
@@ -386,7 +502,7 @@ class MicrovmDriver final : public LocalDriver {
                               "processors",
                               kept.memory_bytes, kept.processors));
     }
-    return Microvm::Launch(parts_, owner, spec, disk, directory);
+    return Microvm::Launch(parts_, owner, spec, disk, {.base = directory, .has_disk = true});
   }
 
  private:

@@ -14,8 +14,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "agent/channel_pump.h"
@@ -23,6 +26,9 @@
 #include "agent/guest/loop.h"
 #include "agent/messages.h"
 #include "errors/machine.h"
+#include "json/reader.h"
+#include "machine/microvm/agent_call.h"
+#include "machine/microvm/boot_files.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::microvm {
@@ -54,63 +60,12 @@ Outcome OutcomeOf(const Status& status) {
   return status.code == errors::kMachineDamaged ? Outcome::kDamaged : Outcome::kFailed;
 }
 
-// One operation of the agent that answers kOk or kFailed, over a channel of its own.
-class AgentCall {
- public:
-  using Done = std::function<void(bool answered, std::string failure)>;
-  AgentCall(Loop& loop, os::UniqueFd socket, agent::FrameType type, const std::string& payload,
-            milliseconds patience, Done done)
-      : loop_(loop),
-        timer_(loop, [this] { Finish(false, "it does not answer"); }),
-        done_(std::move(done)) {
-    const agent::FrameHeader header = agent::MakeFrameHeader(type, payload.size());
-    std::string text(header.bytes, agent::kFrameHeaderBytes);
-    text += payload;
-    (void)!::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    source_ =
-        std::make_unique<EventSource>(loop, std::move(socket), [this](std::uint32_t) { Read(); });
-    source_->Want(EPOLLIN);
-    timer_.Set(patience);
-  }
-
- private:
-  void Read() {
-    const auto room = reader_.Room(4096);
-    const ssize_t n = ::read(source_->fd(), room.data(), room.size());
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) return Finish(false, "its connection broke");
-    reader_.Filled(static_cast<std::size_t>(n));
-    agent::Frame frame;
-    switch (reader_.Next(frame)) {
-      case agent::FrameReader::State::kMore:
-        return;
-      case agent::FrameReader::State::kBroken:
-        return Finish(false, "it says what is no frame");
-      case agent::FrameReader::State::kFrame:
-        break;
-    }
-    if (frame.type == agent::FrameType::kOk) return Finish(true, "");
-    const auto failure = agent::Decode<agent::Failure>(frame.payload);
-    Finish(false, failure ? failure->message : "it answers something else");
-  }
-  void Finish(bool answered, const std::string& failure) {
-    timer_.Clear();
-    loop_.Retire(source_);
-    if (done_) std::exchange(done_, nullptr)(answered, failure);
-  }
-
-  Loop& loop_;
-  std::unique_ptr<EventSource> source_;
-  agent::FrameReader reader_;
-  Timer timer_;
-  Done done_;
-};
-
 class Keeper {
  public:
   Keeper(const Plan& plan, Monitor& monitor)
       : plan_(plan),
         monitor_(monitor),
+        waits_(plan.waits),
         boot_timer_(loop_, [this] { BootFailed(); }),
         greet_timer_(loop_, [this] { GreetAgain(); }),
         monitor_timer_(loop_, [this] {
@@ -121,10 +76,12 @@ class Keeper {
   [[noreturn]] void Run() {
     Watch();
     Listen(control_listener_, kControlFd, [this](os::UniqueFd fd) { TakeHelper(std::move(fd)); });
-    boot_timer_.Set(milliseconds(plan_.boot_patience_ms));
+    if (!plan_.trial) boot_timer_.Set(milliseconds(plan_.boot_patience_ms));
+    CheckDisk();
     started_ = monitor_.Start(loop_, [this](os::UniqueFd stream, agent::StreamKind kind) {
       Take(std::move(stream), kind);
     });
+    if (started_) started_ = GiveDisk();
     if (started_) monitor_timer_.Set(kMonitorPause);
     loop_.Run();
   }
@@ -133,12 +90,18 @@ class Keeper {
   void Watch();
   // The whole of what belongs together ends with the first process.
   [[noreturn]] void End() { ::_exit(0); }
+  void MonitorEnded();
+  void AnswerTrial();
+  void CheckDisk();
+  Result<void> GiveDisk();
 
   void Take(os::UniqueFd stream, agent::StreamKind kind);
   void Greet();
   void GreetAgain();
   void LoseAgent();
+  void BeginRenewal();
   void Renew();
+  void Rehearse();
   void BootFailed() {
     agent_state_ = AgentState::kSilent;
     agent_failure_ = "the machine's agent did not come up in time";
@@ -156,25 +119,31 @@ class Keeper {
   void Listen(std::unique_ptr<EventSource>& source, int fd, Accept accept);
   void TakeHelper(os::UniqueFd fd);
   void ReadRequest();
-  void Perform(const Request& request);
-  void Answer(Outcome outcome, const std::string& text = {}, std::uint64_t nanoseconds = 0);
-  void Answer(const Result<void>& result) {
-    if (result) return Answer(Outcome::kDone);
-    Answer(OutcomeOf(result.error()), result.error().message);
+  void Perform(const Request& request, std::string_view text);
+  void Begin(std::uint32_t sequence, std::string_view text);
+  // To whoever asked with this number, unless another helper has come since.
+  void Answer(std::uint32_t sequence, Outcome outcome, const std::string& text = {},
+              std::uint64_t nanoseconds = 0);
+  void Answer(std::uint32_t sequence, const Result<void>& result) {
+    if (result) return Answer(sequence, Outcome::kDone);
+    Answer(sequence, OutcomeOf(result.error()), result.error().message);
   }
   void AnswerAwaitAgent();
   void Ask(agent::FrameType type, const std::string& payload, milliseconds patience,
            AgentCall::Done done);
 
-  void Stop();
-  void GoOn();
-  void Save();
-  void Grow(std::uint64_t bytes);
+  void Stop(std::uint32_t sequence);
+  void FinishStop(std::uint32_t sequence, bool quiet, const std::string& why);
+  void AnswerStopped(std::uint32_t sequence);
+  void GoOn(std::uint32_t sequence);
+  void Save(std::uint32_t sequence);
+  void Grow(std::uint32_t sequence, std::uint64_t bytes);
 
   enum class AgentState : std::uint8_t { kComing, kReady, kSilent };
 
-  const Plan plan_;
+  Plan plan_;
   Monitor& monitor_;
+  bool waits_;  // for its name
   Loop loop_;
   Timer boot_timer_;
   Timer greet_timer_;
@@ -188,8 +157,15 @@ class Keeper {
   std::unique_ptr<AgentCall> call_;
   AgentState agent_state_ = AgentState::kComing;
   std::string agent_failure_;
-  bool awaits_agent_ = false;
+  std::uint32_t asked_ = 0;                    // the number of the last request
+  std::optional<std::uint32_t> awaits_agent_;  // that of who waits
+  std::optional<std::uint32_t> awaits_trial_;
+  bool monitor_ended_ = false;  // of a trial
   bool stopped_ = false;
+  bool quiescing_ = false;  // commands are made to stand still, for a stop that is wanted
+  std::string unquiet_;     // why commands may have been at work when it stopped
+  bool mounted_ = false;
+  bool grows_ = false;  // its file system is smaller than its disk
   bool named_ = false;
   std::uint64_t grow_to_ = 0;
 };
@@ -220,13 +196,46 @@ void Keeper::Watch() {
         for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
           // One that failed to start has its reason told to the helper first.
           if (!monitor_.HasEnded(pid, status) || !started_) continue;
-          if (helper_ != nullptr) {
-            Answer(Outcome::kEnded, monitor_.name() + " has ended: " + monitor_.last_words());
-          }
-          End();
+          MonitorEnded();
         }
       });
   signals_->Want(EPOLLIN);
+}
+
+void Keeper::MonitorEnded() {
+  if (plan_.trial) {
+    monitor_ended_ = true;
+    return AnswerTrial();
+  }
+  Answer(asked_, Outcome::kEnded, monitor_.name() + " has ended: " + monitor_.last_words());
+  End();
+}
+
+// Whether our first program has been reached.
+void Keeper::AnswerTrial() {
+  if (!monitor_ended_ || !awaits_trial_) return;
+  const std::string console = os::ReadSmallFile(kConsoleFile, 1u << 20).value_or("");
+  const bool booted = console.find(kTrialWords) != std::string::npos;
+  Answer(*awaits_trial_, booted ? Outcome::kDone : Outcome::kFailed,
+         booted ? "" : monitor_.name() + " has ended: " + monitor_.last_words());
+  End();
+}
+
+// --- the disk ---
+
+// It may be larger by now than when the machine, or what it was copied from, was saved.
+void Keeper::CheckDisk() {
+  struct stat disk{};
+  grows_ = !plan_.shares_memory && ::stat(Own("disk.img").c_str(), &disk) == 0 &&
+           static_cast<std::uint64_t>(disk.st_size) < plan_.disk_bytes;
+}
+
+// What goes on from a template was saved with another disk, whose size it takes this one to have
+// until it is told. Once its processors run: a monitor does not have its disks before.
+Result<void> Keeper::GiveDisk() {
+  const bool is_new = plan_.mounts_disk && !plan_.shares_memory && !plan_.base.empty();
+  if (!is_new && !grows_) return {};
+  return monitor_.Grow(plan_.disk_bytes);
 }
 
 // --- the agent ---
@@ -242,7 +251,7 @@ void Keeper::Take(os::UniqueFd stream, agent::StreamKind kind) {
       agent::PumpCallbacks{.on_greeting =
                                [this](std::uint64_t) {
                                  greet_timer_.Clear();
-                                 Renew();
+                                 BeginRenewal();
                                },
                            .on_open = {},
                            .on_broken = [this] { LoseAgent(); }},
@@ -280,13 +289,27 @@ void Keeper::Ask(agent::FrameType type, const std::string& payload, milliseconds
                                       std::move(done));
 }
 
-void Keeper::Renew() {
+void Keeper::BeginRenewal() {
   if (plan_.shares_memory) {
-    // A template is saved as it is: whoever goes on from it renews it.
+    // A template is saved as it is: whoever goes on from it mounts a disk and renews it.
     boot_timer_.Clear();
     agent_state_ = AgentState::kReady;
     return AnswerAwaitAgent();
   }
+  if (!plan_.mounts_disk || mounted_) return Renew();
+  Ask(agent::FrameType::kMountDisk,
+      agent::Encode(agent::MountDiskRequest{.bytes = plan_.disk_bytes}), kAgentPatience,
+      [this](bool answered, const std::string& failure) {
+        mounted_ = answered;
+        if (answered) return Renew();
+        boot_timer_.Clear();
+        agent_state_ = AgentState::kSilent;
+        agent_failure_ = failure;
+        AnswerAwaitAgent();
+      });
+}
+
+void Keeper::Renew() {
   agent::RenewRequest request;
   request.now_ns = Now();
   request.entropy.resize(64);
@@ -311,24 +334,49 @@ void Keeper::Renew() {
         agent_state_ = answered ? AgentState::kReady : AgentState::kSilent;
         agent_failure_ = failure;
         if (!answered) return AnswerAwaitAgent();
+        if (waits_) return Rehearse();
         named_ = true;
         GrowThenOpen();
       });
 }
 
-// A copy may have a larger disk than what it was copied from.
+// An emulated processor has translated what a first command takes by the time somebody wants one.
+// What it is does not matter: it may be missing in the image.
+void Keeper::Rehearse() {
+  const auto wait = [this](bool, const std::string&) {
+    const auto stopped = monitor_.Stop();
+    stopped_ = stopped.has_value();
+    agent_state_ = stopped ? AgentState::kReady : AgentState::kSilent;
+    if (!stopped) agent_failure_ = stopped.error().message;
+    AnswerAwaitAgent();
+  };
+  if (plan_.accelerator != Accelerator::kTcg) return wait(true, "");
+  agent::ExecRequest request;
+  request.command.argv = {"/bin/true"};
+  Ask(agent::FrameType::kExec, agent::Encode(request), kAgentPatience, wait);
+}
+
+// Who waited is somebody now. Its agent is sealed by a greeting, and renewed, as that of a copy.
+void Keeper::Begin(std::uint32_t sequence, std::string_view text) {
+  const auto value = json::Read(text);
+  auto plan = value ? PlanFromJson(*value) : std::unexpected(value.error());
+  if (!plan) return Answer(sequence, std::unexpected(plan.error()));
+  if (!waits_ || !stopped_) return Answer(sequence, Outcome::kFailed, "it does not wait");
+  plan_ = *std::move(plan);
+  waits_ = stopped_ = false;
+  agent_state_ = AgentState::kComing;
+  if (auto done = monitor_.GoOn(); !done) return Answer(sequence, done);
+  Greet();
+  Answer(sequence, Outcome::kDone);
+}
+
 void Keeper::GrowThenOpen() {
-  struct stat disk{};
   const auto open = [this] {
     OpenToAgent();
     AnswerAwaitAgent();
   };
   std::uint64_t bytes = std::exchange(grow_to_, 0);
-  if (::stat(Own("disk.img").c_str(), &disk) == 0 &&
-      static_cast<std::uint64_t>(disk.st_size) < plan_.disk_bytes) {
-    (void)monitor_.Grow(plan_.disk_bytes);
-    bytes = plan_.disk_bytes;
-  }
+  if (std::exchange(grows_, false)) bytes = plan_.disk_bytes;
   if (bytes == 0) return open();
   Ask(agent::FrameType::kGrowDisk, agent::Encode(agent::GrowDiskRequest{.bytes = bytes}),
       kAgentPatience, [open](bool, const std::string&) { open(); });
@@ -355,114 +403,142 @@ void Keeper::Listen(std::unique_ptr<EventSource>& source, int fd, Accept accept)
 // The last that comes is the helper that lives.
 void Keeper::TakeHelper(os::UniqueFd fd) {
   loop_.Retire(helper_);
-  awaits_agent_ = false;
+  awaits_agent_.reset();
+  awaits_trial_.reset();
   helper_ =
       std::make_unique<EventSource>(loop_, std::move(fd), [this](std::uint32_t) { ReadRequest(); });
   helper_->Want(EPOLLIN);
 }
 
 void Keeper::ReadRequest() {
+  static std::array<char, kMaxRequestBytes> buffer;
   Request request;
-  const ssize_t n = ::recv(helper_->fd(), &request, sizeof request, 0);
+  const ssize_t n = ::recv(helper_->fd(), buffer.data(), buffer.size(), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n != sizeof request) return loop_.Retire(helper_);
-  Perform(request);
+  if (n < static_cast<ssize_t>(sizeof request)) return loop_.Retire(helper_);
+  std::memcpy(&request, buffer.data(), sizeof request);
+  Perform(request, {buffer.data() + sizeof request, static_cast<std::size_t>(n) - sizeof request});
 }
 
-void Keeper::Answer(Outcome outcome, const std::string& text, std::uint64_t nanoseconds) {
-  if (helper_ == nullptr) return;
+void Keeper::Answer(std::uint32_t sequence, Outcome outcome, const std::string& text,
+                    std::uint64_t nanoseconds) {
+  if (helper_ == nullptr || sequence != asked_) return;
   Reply reply;
   reply.outcome = outcome;
+  reply.sequence = sequence;
   reply.nanoseconds = nanoseconds;
   text.copy(reply.text, sizeof reply.text - 1);
   (void)!::send(helper_->fd(), &reply, sizeof reply, MSG_NOSIGNAL);
 }
 
 void Keeper::AnswerAwaitAgent() {
-  if (!std::exchange(awaits_agent_, false)) return;
-  if (agent_state_ == AgentState::kReady) return Answer(Outcome::kDone);
-  Answer(Outcome::kAgentSilent, agent_failure_);
+  if (!awaits_agent_) return;
+  const std::uint32_t sequence = *std::exchange(awaits_agent_, std::nullopt);
+  if (agent_state_ == AgentState::kReady) return Answer(sequence, Outcome::kDone);
+  Answer(sequence, Outcome::kAgentSilent, agent_failure_);
 }
 
-void Keeper::Perform(const Request& request) {
+void Keeper::Perform(const Request& request, std::string_view text) {
+  const std::uint32_t sequence = request.sequence;
+  asked_ = sequence;
   if (!started_) {
-    Answer(started_);
+    Answer(sequence, started_);
     End();
   }
   switch (request.operation) {
     case Operation::kAwaitRunning:
-      return Answer(Outcome::kDone);
+      return Answer(sequence, Outcome::kDone);
     case Operation::kAwaitAgent:
-      awaits_agent_ = true;
+      awaits_agent_ = sequence;
       if (agent_state_ != AgentState::kComing) AnswerAwaitAgent();
       return;
+    case Operation::kBegin:
+      return Begin(sequence, text);
+    case Operation::kAwaitTrial:
+      awaits_trial_ = sequence;
+      return AnswerTrial();
     case Operation::kStop:
-      return Stop();
+      return Stop(sequence);
     case Operation::kGoOn:
-      return GoOn();
+      return GoOn(sequence);
     case Operation::kSave:
-      return Save();
+      return Save(sequence);
     case Operation::kGrow:
-      return Grow(request.argument);
+      return Grow(sequence, request.argument);
   }
-  Answer(Outcome::kFailed, "there is no such request");
+  Answer(sequence, Outcome::kFailed, "there is no such request");
 }
 
-void Keeper::Stop() {
-  if (stopped_) return Answer(Outcome::kDone);
-  const auto stop = [this](bool, const std::string&) {
-    const auto done = monitor_.Stop();
-    stopped_ = done.has_value();
-    Answer(done);
-  };
-  if (plan_.shares_memory || agent_state_ != AgentState::kReady) return stop(false, "");
-  Ask(agent::FrameType::kQuiesce, {}, kQuiescePatience, stop);
+void Keeper::Stop(std::uint32_t sequence) {
+  if (stopped_) return AnswerStopped(sequence);
+  if (plan_.shares_memory) return FinishStop(sequence, true, "");
+  if (agent_state_ != AgentState::kReady) return FinishStop(sequence, false, "it does not answer");
+  quiescing_ = true;
+  Ask(agent::FrameType::kQuiesce, {}, kQuiescePatience,
+      [this, sequence](bool answered, const std::string& why) {
+        FinishStop(sequence, answered, why);
+      });
 }
 
-void Keeper::GoOn() {
-  if (!stopped_) return Answer(Outcome::kDone);
-  const bool loses_stream = monitor_.LosesStream();
-  if (const auto done = monitor_.GoOn(); !done) return Answer(done);
-  stopped_ = false;
+void Keeper::FinishStop(std::uint32_t sequence, bool quiet, const std::string& why) {
+  quiescing_ = false;
+  if (const auto done = monitor_.Stop(); !done) return Answer(sequence, done);
+  stopped_ = true;
+  unquiet_ = quiet ? "" : why;
+  AnswerStopped(sequence);
+}
+
+void Keeper::AnswerStopped(std::uint32_t sequence) {
+  Answer(sequence, unquiet_.empty() ? Outcome::kDone : Outcome::kUnquiet, unquiet_);
+}
+
+// Also when a stop is under way that an earlier helper wanted: it must not come after this.
+void Keeper::GoOn(std::uint32_t sequence) {
+  if (!stopped_ && !quiescing_) return Answer(sequence, Outcome::kDone);
+  const bool loses_stream = stopped_ && monitor_.LosesStream();
+  if (stopped_) {
+    if (const auto done = monitor_.GoOn(); !done) return Answer(sequence, done);
+  }
+  stopped_ = quiescing_ = false;
   const bool was_ready = agent_state_ == AgentState::kReady;
   if (loses_stream) {
     agent_state_ = AgentState::kComing;
     GreetAgain();
   }
-  if (!was_ready) return Answer(Outcome::kDone);
+  if (!was_ready) return Answer(sequence, Outcome::kDone);
   if (loses_stream) {
     // Greeted and renewed, its commands go on; that is told then.
-    awaits_agent_ = true;
+    awaits_agent_ = sequence;
     return boot_timer_.Set(kAgentPatience);
   }
   const agent::ThawRequest thaw{.now_ns = Now()};
   Ask(agent::FrameType::kThaw, agent::Encode(thaw), kAgentPatience,
-      [this](bool answered, const std::string& why) {
-        if (!answered) return Answer(Outcome::kAgentSilent, why);
-        if (grow_to_ != 0) return Grow(std::exchange(grow_to_, 0));
-        Answer(Outcome::kDone);
+      [this, sequence](bool answered, const std::string& why) {
+        if (!answered) return Answer(sequence, Outcome::kAgentSilent, why);
+        if (grow_to_ != 0) return Grow(sequence, std::exchange(grow_to_, 0));
+        Answer(sequence, Outcome::kDone);
       });
 }
 
 // Requires that the machine stands still.
-void Keeper::Save() {
-  if (!stopped_) return Answer(Outcome::kFailed, "the machine runs");
+void Keeper::Save(std::uint32_t sequence) {
+  if (!stopped_) return Answer(sequence, Outcome::kFailed, "the machine runs");
   const auto begin = Clock::now();
-  if (const auto saved = monitor_.Save(); !saved) return Answer(saved);
+  if (const auto saved = monitor_.Save(); !saved) return Answer(sequence, saved);
   const auto took = std::chrono::nanoseconds(Clock::now() - begin).count();
-  Answer(Outcome::kDone, "", static_cast<std::uint64_t>(took));
+  Answer(sequence, Outcome::kDone, "", static_cast<std::uint64_t>(took));
 }
 
-void Keeper::Grow(std::uint64_t bytes) {
-  if (const auto grown = monitor_.Grow(bytes); !grown) return Answer(grown);
+void Keeper::Grow(std::uint32_t sequence, std::uint64_t bytes) {
+  if (const auto grown = monitor_.Grow(bytes); !grown) return Answer(sequence, grown);
   if (stopped_) {
     grow_to_ = bytes;
-    return Answer(Outcome::kDone);
+    return Answer(sequence, Outcome::kDone);
   }
   Ask(agent::FrameType::kGrowDisk, agent::Encode(agent::GrowDiskRequest{.bytes = bytes}),
-      kAgentPatience, [this](bool answered, const std::string& why) {
-        if (answered) return Answer(Outcome::kDone);
-        Answer(Outcome::kAgentSilent, why);
+      kAgentPatience, [this, sequence](bool answered, const std::string& why) {
+        if (answered) return Answer(sequence, Outcome::kDone);
+        Answer(sequence, Outcome::kAgentSilent, why);
       });
 }
 

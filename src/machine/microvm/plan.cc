@@ -32,6 +32,9 @@ json::Value ToJson(const Plan& plan) {
                       {"processors", plan.processors},
                       {"tsc_khz", plan.tsc_khz},
                       {"shares_memory", plan.shares_memory},
+                      {"mounts_disk", plan.mounts_disk},
+                      {"waits", plan.waits},
+                      {"trial", plan.trial},
                       {"network", plan.network},
                       {"boot_patience_ms", plan.boot_patience_ms},
                       {"host_name", plan.host_name},
@@ -45,6 +48,7 @@ json::Value ToJson(const Plan& plan) {
                       {"memory_bytes", plan.memory_bytes},
                       {"pids", plan.pids},
                       {"disk_bytes", plan.disk_bytes},
+                      {"max_file_bytes", plan.max_file_bytes},
                       {"firecracker", plan.firecracker},
                       {"jailer", plan.jailer},
                       {"jail_name", plan.jail_name},
@@ -69,6 +73,9 @@ Result<Plan> PlanFromJson(const json::Value& value) {
   plan.processors = static_cast<unsigned>(fields.Number("processors", 1024));
   plan.tsc_khz = fields.Number("tsc_khz");
   plan.shares_memory = fields.Bool("shares_memory");
+  plan.mounts_disk = fields.Bool("mounts_disk");
+  plan.waits = fields.Bool("waits");
+  plan.trial = fields.Bool("trial");
   plan.network = fields.Bool("network");
   plan.boot_patience_ms = static_cast<std::uint32_t>(fields.Number("boot_patience_ms", kMost32));
   plan.host_name = fields.Text("host_name");
@@ -86,6 +93,7 @@ Result<Plan> PlanFromJson(const json::Value& value) {
   plan.jailer = fields.Text("jailer");
   plan.jail_name = fields.Text("jail_name");
   plan.network_namespace = fields.Text("network_namespace");
+  plan.max_file_bytes = fields.Number("max_file_bytes");
   if (!fields.missed().empty()) {
     return Fail(errors::kMachineProtocol, "a plan has no valid " + fields.missed());
   }

@@ -41,13 +41,17 @@ struct Plan {
   unsigned processors = 1;
   std::uint64_t tsc_khz = 0;
   bool shares_memory = false;  // a template: its memory is a file that others copy
+  bool mounts_disk = false;    // it has booted, or goes on from a template: the disk is new to it
+  bool waits = false;          // for its name: it stands still then, until kBegin
+  bool trial = false;          // no machine: whether the kernel comes up, with no disk
   bool network = false;
   std::uint32_t boot_patience_ms = 0;  // until the agent answers
   // For the agent (agent/messages.h, RenewRequest); host_name empty: goes on as who it was.
   std::string host_name, machine_id, hosts_file, resolv_file;
   std::string address, mac, gateway, gateway_mac;
   std::uint64_t memory_bytes = 0, pids = 0;
-  std::uint64_t disk_bytes = 0;  // a smaller disk grows once the agent answers
+  std::uint64_t disk_bytes = 0;      // a smaller disk grows once the agent answers
+  std::uint64_t max_file_bytes = 0;  // no file that is written may be larger
   // For Firecracker alone; it gets no tap, but enters a namespace that has one.
   std::string firecracker, jailer;  // programs
   std::string jail_name;            // [a-zA-Z0-9-]{1,64}
@@ -64,6 +68,7 @@ inline constexpr const char* kInsideImage = "/image.erofs";
 inline constexpr const char* kInsideOwn = "/own";
 inline constexpr const char* kInsideBase = "/base";
 inline constexpr const char* kInsidePreload = "/preload.so";
+inline constexpr const char* kConsoleFile = "/run/console";
 
 // --- its start ---
 
@@ -75,6 +80,7 @@ struct Report {
 
 // --- requests, one after the other ---
 
+inline constexpr std::size_t kMaxRequestBytes = 256u << 10;  // with the plan of kBegin
 enum class Operation : std::uint32_t {
   kAwaitRunning = 1,  // until its processors run
   kStop,              // commands stand still, the disk is written, its processors stop
@@ -82,16 +88,28 @@ enum class Operation : std::uint32_t {
   kSave,  // writes memory and state into kInsideOwn; the machine is stopped afterwards as before
   kGrow,  // the disk file has this size now
   kAwaitAgent,  // until the agent has been renewed
+  kBegin,       // who waited is a machine now: as of the plan that comes with the request
+  kAwaitTrial,  // until the kernel of a trial has come to our first program, or has ended
 };
 struct Request {
   Operation operation = Operation::kAwaitRunning;
-  std::uint32_t unused = 0;
+  // Which one the answer is to. What another helper asked for, or this one gave up on, may be under
+  // way still; a later kStop or kGoOn is what counts.
+  std::uint32_t sequence = 0;
   std::uint64_t argument = 0;
 };
-enum class Outcome : std::uint32_t { kDone, kFailed, kFull, kDamaged, kAgentSilent, kEnded };
+enum class Outcome : std::uint32_t {
+  kDone,
+  kFailed,
+  kFull,
+  kDamaged,
+  kAgentSilent,
+  kEnded,
+  kUnquiet,  // it has stopped, but commands were at work, or the disk was not written
+};
 struct Reply {
   Outcome outcome = Outcome::kDone;
-  std::uint32_t unused = 0;
+  std::uint32_t sequence = 0;
   std::uint64_t nanoseconds = 0;  // kSave: how long it stood still
   char text[240] = {};
 };

@@ -6,16 +6,19 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -148,8 +151,14 @@ std::string Words(const char* text, std::size_t size) {
   return words;
 }
 
+}  // namespace
+
+std::string WordsOf(const Reply& reply) { return Words(reply.text, sizeof reply.text); }
+
+namespace {
+
 std::unexpected<Status> FailureOf(const Reply& reply) {
-  const std::string words = Words(reply.text, sizeof reply.text);
+  const std::string words = WordsOf(reply);
   switch (reply.outcome) {
     case Outcome::kFull:
       return Fail(errors::kMachineFull, "the host's disk is full; free some of it");
@@ -163,6 +172,21 @@ std::unexpected<Status> FailureOf(const Reply& reply) {
 }
 
 }  // namespace
+
+std::uint64_t ProcessorNanoseconds(pid_t process) {
+  const std::string self = std::to_string(process);
+  std::istringstream pids(
+      self + " " + os::ReadSmallFile("/proc/" + self + "/task/" + self + "/children").value_or(""));
+  std::uint64_t sum = 0;
+  for (pid_t pid = 0; pids >> pid;) {
+    clockid_t clock{};
+    timespec used{};
+    if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) continue;
+    sum += static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(used.tv_nsec);
+  }
+  return sum;
+}
 
 Result<Started> StartVmm(const std::string& program, const std::string& directory, Plan plan,
                          std::span<const os::UniqueFd> tasks, int tap) {
@@ -196,7 +220,11 @@ Result<Started> StartVmm(const std::string& program, const std::string& director
   return started;
 }
 
-Result<Reply> AskVmm(const std::string& directory, const Request& request, milliseconds patience) {
+Result<Reply> AskVmm(const std::string& directory, Request request, milliseconds patience,
+                     std::string_view text) {
+  (void)!::getrandom(&request.sequence, sizeof request.sequence, 0);
+  std::string message(reinterpret_cast<const char*>(&request), sizeof request);
+  message += text;
   CAISSON_ASSIGN(const Address address, ControlAddress(directory));
   const os::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return os::SyscallError("socket");
@@ -205,20 +233,22 @@ Result<Reply> AskVmm(const std::string& directory, const Request& request, milli
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(socket.get(), address.get(), sizeof address.name) != 0 ||
-      ::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+      ::send(socket.get(), message.data(), message.size(), MSG_NOSIGNAL) !=
+          static_cast<ssize_t>(message.size())) {
     return VmFailed("the virtual machine's process is not there: " + os::ErrnoText(errno));
   }
   Reply reply;
   ssize_t n = 0;
   do {
     n = ::recv(socket.get(), &reply, sizeof reply, 0);
-  } while (n < 0 && errno == EINTR);
+  } while ((n < 0 && errno == EINTR) || (n == sizeof reply && reply.sequence != request.sequence));
   if (n != sizeof reply) {
     return VmFailed(n < 0 && errno == EAGAIN ? "the virtual machine's process does not answer"
                                              : "the virtual machine has ended");
   }
-  if (reply.outcome != Outcome::kDone) return FailureOf(reply);
-  return reply;
+  reply.text[sizeof reply.text - 1] = '\0';
+  if (reply.outcome == Outcome::kDone || reply.outcome == Outcome::kUnquiet) return reply;
+  return FailureOf(reply);
 }
 
 }  // namespace caisson::machine::microvm

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "machine/microvm/plan.h"
@@ -26,9 +27,16 @@ struct Started {
 Result<Started> StartVmm(const std::string& program, const std::string& directory, Plan plan,
                          std::span<const os::UniqueFd> tasks, int tap);
 
-// Asks the process of the machine in `directory`. Fails with machine.vm_failed, machine.full,
-// machine.agent_lost, by its words, which are not believed but told.
-Result<Reply> AskVmm(const std::string& directory, const Request& request,
-                     std::chrono::milliseconds patience);
+// Asks the process of the machine in `directory`; `text` comes with the request. The outcome is
+// kDone or kUnquiet. Fails with machine.vm_failed, machine.full, machine.agent_lost, by its words,
+// which are not believed but told.
+Result<Reply> AskVmm(const std::string& directory, Request request,
+                     std::chrono::milliseconds patience, std::string_view text = {});
+
+// Processor time that a process which was started so and its child QEMU have used.
+std::uint64_t ProcessorNanoseconds(pid_t process);
+
+// The text of an answer, as far as it is one.
+std::string WordsOf(const Reply& reply);
 
 }  // namespace caisson::machine::microvm

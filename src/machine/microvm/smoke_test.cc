@@ -50,6 +50,14 @@ class VirtualMachines : public testing::Test {
       for (const char* file : {"memory", "state"}) std::ofstream(frozen / file) << "another time's";
     }
   }
+  static std::size_t Templates() {
+    std::size_t count = 0;
+    for (const auto& entry :
+         fs::directory_iterator(std::string(CAISSON_TEST_VM_CACHE) + "/vm-templates")) {
+      count += entry.is_directory() ? 1 : 0;
+    }
+    return count;
+  }
   std::size_t SavedEarlier() const {
     std::size_t count = 0;
     for (const auto& machine : fs::directory_iterator(helper_->state() + "/machines")) {
@@ -67,7 +75,14 @@ TEST_F(VirtualMachines, GoOnFromATemplateEachAsItselfAndTheirProcessesOutliveAPa
   EXPECT_EQ(capabilities.isolation_class, "hardware-virtualized");
   const auto made = driver_->Create(Spec("one"));
   ASSERT_TRUE(made) << made.error().message << made.error().details;
-  ASSERT_TRUE(driver_->Create(Spec("two")));
+  const std::size_t templates = Templates();
+  MachineSpec other = Spec("two");
+  other.disk_bytes = 3ull << 30;
+  ASSERT_TRUE(driver_->Create(other));
+  EXPECT_EQ(Templates(), templates) << "a template is for disks of every size";
+  const std::string size = "import os; print(os.statvfs('/').f_blocks * 4096 >> 20)";
+  EXPECT_NEAR(std::atof(Say("one", size).c_str()), 128, 16);
+  EXPECT_NEAR(std::atof(Say("two", size).c_str()), 3072, 128);
   const std::string who =
       "import os; print(os.uname().nodename, open('/etc/machine-id').read(), "
       "os.urandom(16).hex())";

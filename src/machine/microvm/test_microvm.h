@@ -3,6 +3,7 @@
 // be had. Needs the kernel that the test images.guest_kernel has fetched.
 #pragma once
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -47,7 +48,9 @@ inline MicrovmOptions OptionsForTests(const std::string& state) {
           .preload = programs + "/caisson-private-memory.so",
           .qemu = {},
           .allow_emulation = true,
-          .try_kvm = std::getenv("CAISSON_TEST_KVM") != nullptr};
+          .try_kvm = std::getenv("CAISSON_TEST_KVM") != nullptr,
+          .template_patience = std::chrono::minutes(2),
+          .waiting = 0};
 }
 
 inline HelperProcess::Options MicrovmHelper(bool network = false) {

@@ -66,6 +66,18 @@ void RootMaker::Show(const std::string& from, const std::string& to, bool writab
   Must(::mount(nullptr, place.c_str(), nullptr, flags, nullptr) == 0, "protect " + from);
 }
 
+void RootMaker::Device(const std::string& path, uid_t user) {
+  struct stat info{};
+  Must(::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode), "find " + path);
+  MakeParents(path);
+  const std::string place = root_ + path;
+  Must(::mknod(place.c_str(), S_IFCHR | 0600, info.st_rdev) == 0 &&
+           ::chown(place.c_str(), user, user) == 0,
+       "make " + path);
+  // A mount of its own: the root will have no devices.
+  Must(::mount(place.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0, "show " + path);
+}
+
 void RootMaker::ShowSystem(const std::string& path) {
   if (IsLink(path)) {
     std::array<char, 256> target{};
@@ -90,6 +102,13 @@ void RootMaker::Tmpfs(const std::string& path, const std::string& options) {
   Must(::mount("tmpfs", place.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                options.c_str()) == 0,
        "mount " + path);
+}
+
+void LimitFiles(std::uint64_t bytes) {
+  rlimit size{};
+  ::getrlimit(RLIMIT_FSIZE, &size);
+  size.rlim_max = size.rlim_cur = std::min<rlim_t>(size.rlim_max, bytes);
+  Must(::setrlimit(RLIMIT_FSIZE, &size) == 0, "lower the limit of files");
 }
 
 void JoinGroups(int count) {

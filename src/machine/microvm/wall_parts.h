@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ class RootMaker {
   void Show(const std::string& from, const std::string& to, bool writable);
   // As on the host, where a directory or a link to one; nothing where there is none.
   void ShowSystem(const std::string& path);
+  // A device of the host's, for one user, whoever may open it on the host.
+  void Device(const std::string& path, uid_t user);
   void MakeParents(const std::string& path);
   void Tmpfs(const std::string& path, const std::string& options);
 
@@ -38,6 +41,9 @@ class RootMaker {
   std::string root_;
 };
 
+// Whoever has taken a monitor over shall not fill the host's disk. Lowered only, which needs no
+// right.
+void LimitFiles(std::uint64_t bytes);
 // Into the groups of kFirstTaskFd and after.
 void JoinGroups(int count);
 // The present directory, a mount, becomes the root, read-only; nothing else is seen.

@@ -31,15 +31,17 @@ void MakeRoot(const Plan& plan) {
     root.ShowSystem(path);
   }
   root.Show(plan.qemu, plan.qemu, false);
-  root.Show(plan.preload, kInsidePreload, false);
   root.Show(plan.boot, kInsideBoot, false);
-  root.Show(plan.image, kInsideImage, false);
-  root.Show(plan.own, kInsideOwn, true);
+  if (!plan.trial) {
+    root.Show(plan.preload, kInsidePreload, false);
+    root.Show(plan.image, kInsideImage, false);
+    root.Show(plan.own, kInsideOwn, true);
+  }
   if (!plan.base.empty()) root.Show(plan.base, kInsideBase, false);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"}) {
     root.Show(device, device, true);
   }
-  if (plan.accelerator == Accelerator::kKvm) root.Show("/dev/kvm", "/dev/kvm", true);
+  if (plan.accelerator == Accelerator::kKvm) root.Device("/dev/kvm", plan.uid);
   // A template's memory is here until it is saved.
   root.Tmpfs("/run", "mode=700,uid=" + std::to_string(plan.uid) +
                          ",size=" + std::to_string((plan.ram_bytes >> 10) + 4096) + "k");
@@ -75,6 +77,7 @@ void EnterWalls(const Plan& plan) {
     Must(::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0,
          "mount /proc");
     EnterRoot();
+    LimitFiles(plan.max_file_bytes);
     LoseRights(plan.uid, true);
     LoadFilter(*filter);
   });

@@ -11,13 +11,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "errors/machine.h"
 #include "images/files.h"
-#include "machine/disk.h"
+#include "json/writer.h"
 #include "machine/microvm/command_line.h"
 #include "machine/microvm/process.h"
 #include "os/run_program.h"
@@ -39,6 +41,11 @@ constexpr std::uint64_t kGuestReserve = 80 * kMebibyte;
 // QEMU beside the machine's memory: its code and heap, translations, files that it reads.
 constexpr std::uint64_t kQemuReserve = 256 * kMebibyte;
 constexpr unsigned kMaxProcessors = 16;
+constexpr std::uint64_t kThreads = 96;  // of QEMU and what stands beside it, without processors
+constexpr std::uint64_t kTrialBytes = 128 * kMebibyte;
+// What is written beside memory: the state of devices.
+constexpr std::uint64_t kFileSlack = 64 * kMebibyte;
+constexpr std::uint64_t kGrowth = 4;
 
 // The pace of the time stamp counter, which emulated machines see.
 std::uint64_t MeasureTscKhz() {
@@ -61,7 +68,23 @@ std::string HostsFile(const MachineSpec& spec, const std::string& ip) {
   return "127.0.0.1 localhost\n" + (ip.empty() ? "127.0.1.1" : ip) + " " + spec.host_name + "\n";
 }
 
+// caisson-vmm reads the memory of its child QEMU to save it.
+Result<void> CheckPtraceScope() {
+  const auto scope = os::ReadSmallFile("/proc/sys/kernel/yama/ptrace_scope");
+  if (!scope || std::atoi(scope->c_str()) <= 1) return {};
+  return Fail(
+      errors::kMachineUnavailable,
+      "virtual machines cannot be saved with kernel.yama.ptrace_scope above 1, since nobody "
+      "may read the memory of his own children then; set it to 1");
+}
+
+std::uint64_t WholeBlocks(std::uint64_t bytes) { return bytes / 4096 * 4096; }
+
 }  // namespace
+
+std::uint64_t MaxFileBytes(const MachineSpec& spec) {
+  return std::max(spec.disk_bytes * kGrowth, RamBytes(spec.memory_bytes) + kFileSlack);
+}
 
 unsigned ProcessorsOf(double cpus) {
   const unsigned host = std::max(1u, std::thread::hardware_concurrency());
@@ -93,7 +116,7 @@ Result<void> Yard::FindMonitor() {
   ask.arguments = {options_.qemu, "--version"};
   CAISSON_ASSIGN(const os::ProgramEnd version, os::RunProgram(ask));
   qemu_version_ = version.output.substr(0, version.output.find('\n'));
-  if (::access(options_.preload.c_str(), R_OK) == 0) return {};
+  if (::access(options_.preload.c_str(), R_OK) == 0) return CheckPtraceScope();
   return Fail(errors::kMachineUnavailable,
               options_.preload + " is missing: " + os::ErrnoText(errno));
 }
@@ -107,11 +130,13 @@ Result<void> Yard::Furnish() {
   }
   CAISSON_TRY(Groups::Plan("probe"));  // says now what every machine would fail of
   if (options_.cache.empty()) options_.cache = state_.path();
-  for (const std::string& part : {TemplatesDirectory(), options_.cache + "/vm-images"}) {
+  const std::string disks = options_.cache + "/vm-disks";
+  for (const std::string& part : {TemplatesDirectory(), ImagesDirectory(), disks}) {
     if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
       return Fail(errors::kMachineState, "mkdir " + part + ": " + os::ErrnoText(errno));
     }
   }
+  disks_.emplace(disks);
   CAISSON_ASSIGN(boot_, MakeBoot(state_.path() + "/boot"));
   tsc_khz_ = MeasureTscKhz();
   return ChooseAccelerator();
@@ -121,32 +146,42 @@ Result<BootFiles> Yard::MakeBoot(const std::string& directory) const {
   return MakeBootFiles(options_.kernel, options_.agent, options_.init, directory);
 }
 
+// Boots the kernel and our first program, which ends at once, inside of the walls that every
+// machine has, and with an id that no machine gets.
 Result<void> Yard::TryKvm() const {
+  const std::string slot = state_.NewSlot(kMaxMachines);
+  CAISSON_ASSIGN(Groups groups, Groups::Plan(slot));
+  CAISSON_ASSIGN(const std::string directory, state_.MakeMachine(slot));
+  auto tried = groups.Make();
+  if (tried) tried = RunWalledTrial(directory, groups);
+  const auto ended = groups.Remove(kPatience);
+  std::error_code error;
+  fs::remove_all(directory, error);
+  if (!ended) return ended;
+  if (tried) return {};
+  return Fail(errors::kMachineUnavailable,
+              fmt::format("a trial boot with KVM, which has {} s, did not come up: {}",
+                          kTrialPatience.count() / 1000, tried.error().message));
+}
+
+Result<void> Yard::RunWalledTrial(const std::string& directory, const Groups& groups) const {
   Plan plan;
+  plan.uid = IdRanges::FirstIdOf(kMaxMachines);
+  plan.scratch = state_.scratch();
+  plan.qemu = options_.qemu;
+  plan.boot = boot_.directory;
   plan.accelerator = Accelerator::kKvm;
-  os::Program program;
-  program.arguments = {options_.qemu,
-                       "-M",
-                       "microvm,rtc=on,isa-serial=on,auto-kernel-cmdline=on",
-                       "-accel",
-                       "kvm",
-                       "-cpu",
-                       "host",
-                       "-m",
-                       "128M",
-                       "-nodefaults",
-                       "-no-user-config",
-                       "-nographic",
-                       "-no-reboot",
-                       "-kernel",
-                       boot_.directory + "/vmlinuz",
-                       "-initrd",
-                       boot_.directory + "/initrd",
-                       "-append",
-                       KernelCommand(plan) + " caisson.trial",
-                       "-serial",
-                       "stdio"};
-  return RunTrial(program);
+  plan.ram_bytes = kTrialBytes;
+  plan.shares_memory = true;
+  plan.trial = true;
+  plan.max_file_bytes = kTrialBytes + kFileSlack;
+  Groups limited = groups;
+  CAISSON_TRY(
+      limited.Limit({.cpus = 1, .memory_bytes = kTrialBytes + kQemuReserve, .pids = kThreads}));
+  CAISSON_ASSIGN(const std::vector<os::UniqueFd> tasks, limited.OpenCommandTasks());
+  CAISSON_TRY(StartVmm(options_.vmm, directory, std::move(plan), tasks, -1));
+  CAISSON_TRY(AskVmm(directory, {.operation = Operation::kAwaitTrial}, kTrialPatience));
+  return {};
 }
 
 Result<void> Yard::RunTrial(const os::Program& program) {
@@ -161,7 +196,7 @@ Result<void> Yard::RunTrial(const os::Program& program) {
   const auto end = os::RunProgram(program, stop.get_token());
   clock.request_stop();
   if (!end) return std::unexpected(end.error());
-  if (end->output.find("caisson-guest-init: trial") != std::string::npos) return {};
+  if (end->output.find(kTrialWords) != std::string::npos) return {};
   return Fail(errors::kMachineUnavailable,
               fmt::format("a trial boot with KVM did not come up within {} s{}{}",
                           kTrialPatience.count() / 1000, end->messages.empty() ? "" : ": ",
@@ -199,8 +234,9 @@ Result<void> Yard::ChooseAccelerator() {
 }
 
 Result<std::string> Yard::ErofsOf(const images::Image& image) {
+  const std::string file = ImagesDirectory() + "/" + image.id + ".erofs";
+  if (::access(file.c_str(), R_OK) == 0) return file;
   const std::lock_guard lock(images_mutex_);
-  const std::string file = options_.cache + "/vm-images/" + image.id + ".erofs";
   if (::access(file.c_str(), R_OK) == 0) return file;
   if (os::FindProgram("mkfs.erofs").empty()) {
     return Fail(errors::kMachineUnavailable,
@@ -226,28 +262,24 @@ Result<std::string> Yard::ErofsOf(const images::Image& image) {
   return file;
 }
 
-Result<void> Yard::MakeDisk(std::uint64_t bytes, const std::string& file) const {
-  const os::UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!made.valid() || ::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) {
-    return os::SyscallError("make " + file);
+void Yard::CleanImages() {
+  const std::lock_guard lock(images_mutex_);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(ImagesDirectory(), error)) {
+    // IMAGE.erofs, or IMAGE.erofs.PID while that process makes it.
+    const std::string name = entry.path().filename();
+    const std::size_t end = name.find(".erofs");
+    const pid_t maker = std::atoi(entry.path().extension().c_str() + 1);
+    const bool is_draft = maker > 0;
+    const bool is_made = is_draft && (maker == ::getpid() || ::kill(maker, 0) == 0);
+    if (is_made || (!is_draft && store_.Find(name.substr(0, end)))) continue;
+    std::error_code ignored;
+    fs::remove(entry.path(), ignored);
   }
-  os::Program program;
-  program.arguments = {"mkfs.ext4",
-                       "-q",
-                       "-F",
-                       "-b",
-                       "4096",
-                       "-m",
-                       "0",
-                       "-J",
-                       "size=4",
-                       "-E",
-                       "nodiscard,lazy_itable_init=1",
-                       file};
-  CAISSON_ASSIGN(const os::ProgramEnd end, os::RunProgram(program));
-  if (end.succeeded()) return {};
-  return Fail(errors::kMachineFull, "a disk cannot be made: mkfs.ext4 " + os::ToText(end.status) +
-                                        ": " + end.messages.substr(0, 200));
+}
+
+Result<void> Yard::MakeDisk(std::uint64_t bytes, const std::string& file) {
+  return disks_->Make(WholeBlocks(bytes), file);
 }
 
 Result<void> Yard::GiveTo(const std::string& path, const Slot& slot) {
@@ -303,7 +335,7 @@ Result<std::unique_ptr<Slot>> Yard::NewSlot(const std::string& image, const Mach
   return slot;
 }
 
-Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const TapPlace& tap) {
+Result<Plan> Yard::PlanOf(Slot& slot, const Origin& origin, bool named, const TapPlace& tap) {
   const Record& record = slot.record;
   Plan plan;
   plan.uid = IdRanges::FirstIdOf(record.index);
@@ -311,7 +343,8 @@ Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const
   plan.boot = boot_.directory;
   CAISSON_ASSIGN(plan.image, ErofsOf(slot.image->image));
   plan.own = slot.own();
-  plan.base = base;
+  plan.base = origin.base;
+  plan.mounts_disk = !origin.has_disk;
   plan.accelerator = accelerator_;
   plan.ram_bytes = RamBytes(record.spec.memory_bytes);
   plan.processors = ProcessorsOf(record.spec.cpus);
@@ -329,9 +362,11 @@ Result<Plan> Yard::PlanOf(Slot& slot, const std::string& base, bool named, const
       plan.resolv_file += "nameserver " + server + "\n";
     }
   }
-  plan.disk_bytes = record.spec.disk_bytes;
+  plan.disk_bytes = WholeBlocks(record.spec.disk_bytes);
   plan.memory_bytes = record.spec.memory_bytes;
   plan.pids = record.spec.pids;
+  plan.max_file_bytes = MaxFileBytes(record.spec);
+  CAISSON_TRY(Complete(plan, slot, tap));
   return plan;
 }
 
@@ -345,27 +380,71 @@ Result<void> Yard::Complete(Plan& plan, const Slot& slot, const TapPlace&) const
 
 std::uint64_t Yard::reserve() const { return kQemuReserve; }
 
-Result<void> Yard::Start(Slot& slot, const std::string& base, bool named, bool shares_memory) {
+Result<void> Yard::Start(Slot& slot, const Origin& origin, bool named) {
   Record& record = slot.record;
   CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
-  TapPlace tap;
-  if (!shares_memory) {
-    CAISSON_ASSIGN(tap, MakeNetwork(slot));
-  }
+  CAISSON_ASSIGN(const TapPlace tap, MakeNetwork(slot));
   record.network = tap.place.index;
   record.ip = tap.place.address;
+  record.more = json::Object{{kMaxFileMember, MaxFileBytes(record.spec)}};
   CAISSON_TRY(slot.Write(false));
   if (record.network != 0) {
     CAISSON_TRY(networks().Apply(record.network, record.spec.network, record.spec.sent_cap));
   }
+  CAISSON_ASSIGN(Plan plan, PlanOf(slot, origin, named, tap));
+  return Launch(slot, std::move(plan), tap);
+}
+
+Result<void> Yard::StartTemplate(Slot& slot) {
+  CAISSON_ASSIGN(slot.record.groups, Groups::Plan(slot.record.slot));
+  CAISSON_TRY(slot.Write(false));
+  CAISSON_ASSIGN(Plan plan, PlanOf(slot, {}, false, {}));
+  plan.shares_memory = true;
+  return Launch(slot, std::move(plan), {});
+}
+
+Result<void> Yard::StartWaiting(Slot& slot, const std::string& base) {
+  Record& record = slot.record;
+  CAISSON_ASSIGN(record.groups, Groups::Plan(record.slot));
+  CAISSON_ASSIGN(slot.tap, MakeNetwork(slot));
+  record.network = slot.tap.place.index;
+  record.ip = slot.tap.place.address;
+  record.more = json::Object{{kMaxFileMember, MaxFileBytes(record.spec)}};
+  CAISSON_TRY(slot.Write(false));
+  CAISSON_ASSIGN(Plan plan, PlanOf(slot, {.base = base, .has_disk = false}, true, slot.tap));
+  plan.waits = true;
+  CAISSON_TRY(Launch(slot, std::move(plan), slot.tap));
+  slot.tap.tap.Reset();
+  CAISSON_TRY(
+      AskVmm(slot.directory, {.operation = Operation::kAwaitAgent}, options_.boot_patience));
+  return {};
+}
+
+Result<void> Yard::Begin(Slot& slot) {
+  const Record& record = slot.record;
+  CAISSON_TRY(slot.Write(false));
+  if (record.network != 0) {
+    CAISSON_TRY(networks().Apply(record.network, record.spec.network, record.spec.sent_cap));
+  }
+  CAISSON_ASSIGN(const Plan plan,
+                 PlanOf(slot, {.base = slot.saved(), .has_disk = false}, true, slot.tap));
+  CAISSON_TRY(Limit(slot, plan));
+  CAISSON_ASSIGN(const std::string text, json::Write(ToJson(plan)));
+  CAISSON_TRY(AskVmm(slot.directory, {.operation = Operation::kBegin}, kLoadPatience, text));
+  return {};
+}
+
+Result<void> Yard::Limit(Slot& slot, const Plan& plan) {
+  return slot.record.groups.Limit(
+      {.cpus = plan.shares_memory || plan.waits ? plan.processors : slot.record.spec.cpus,
+       .memory_bytes = plan.ram_bytes + reserve(),
+       .pids = kThreads + plan.processors});
+}
+
+Result<void> Yard::Launch(Slot& slot, Plan plan, const TapPlace& tap) {
+  Record& record = slot.record;
   CAISSON_TRY(record.groups.Make());
-  CAISSON_ASSIGN(Plan plan, PlanOf(slot, base, named, tap));
-  plan.shares_memory = shares_memory;
-  CAISSON_TRY(Complete(plan, slot, tap));
-  const std::uint64_t threads = 96 + plan.processors;
-  CAISSON_TRY(record.groups.Limit({.cpus = shares_memory ? plan.processors : record.spec.cpus,
-                                   .memory_bytes = plan.ram_bytes + reserve(),
-                                   .pids = threads}));
+  CAISSON_TRY(Limit(slot, plan));
   CAISSON_ASSIGN(const std::vector<os::UniqueFd> tasks, record.groups.OpenCommandTasks());
   CAISSON_ASSIGN(Started started,
                  StartVmm(options_.vmm, slot.directory, std::move(plan), tasks, tap.tap.get()));

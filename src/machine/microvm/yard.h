@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "images/store.h"
 #include "machine/local.h"
 #include "machine/microvm/boot_files.h"
+#include "machine/microvm/empty_disks.h"
 #include "machine/microvm/plan.h"
 #include "machine/slot.h"
 #include "machine/state.h"
@@ -23,6 +25,13 @@
 #include "os/run_program.h"
 
 namespace caisson::machine::microvm {
+
+// A template that shall be there before anybody asks for it.
+struct PreparedShape {
+  std::string image;  // name or id
+  double cpus = 1;
+  std::uint64_t memory_bytes = 256ull << 20;
+};
 
 struct MicrovmOptions {
   std::string state;   // directory; absolute, ours alone
@@ -38,9 +47,18 @@ struct MicrovmOptions {
   bool try_kvm = true;
   // How long a machine may take to boot, by the host's clock.
   std::chrono::milliseconds boot_patience{90'000};
+  // Of templates (templates.h): what they may take, the least recently used go first; and how long
+  // a request waits for one that is being made.
+  std::size_t max_templates = 16;
+  std::uint64_t max_template_bytes = 8ull << 30;
+  std::chrono::milliseconds template_patience{20'000};
+  std::vector<PreparedShape> prepared;
+  // Machines that wait for their name, of each kind that was asked for lately.
+  std::size_t waiting = 2;
+  std::function<void(const Status&)> not_prepared;  // one of them could not be made
 };
 
-// What of a machine decides about what it can go on from.
+// What of a machine decides about which template it can go on from.
 struct Shape {
   std::string image;  // id
   std::uint64_t memory_bytes = 0;
@@ -50,9 +68,16 @@ struct Shape {
 };
 unsigned ProcessorsOf(double cpus);
 
+// What a machine is started from.
+struct Origin {
+  std::string base;       // a directory with memory and state; empty: it boots
+  bool has_disk = false;  // this disk was mounted when they were saved; a template has had none
+};
+
 // One machine's directory, record and process.
 struct Slot : SlotBase {
   os::UniqueFd process;  // its pidfd, while it runs
+  TapPlace tap;          // of one that waits; without the descriptor
 
   std::string own() const { return directory + "/own"; }
   std::string disk() const { return directory + "/own/disk.img"; }
@@ -60,6 +85,8 @@ struct Slot : SlotBase {
   std::string saved() const { return directory + "/saved"; }
   // The same of a machine that is paused in memory, for copies of it.
   std::string frozen() const { return directory + "/frozen"; }
+  // There while it stands still without its agent having done its part; says why.
+  std::string unquiet() const { return directory + "/unquiet"; }
   bool Lives() const { return process.valid() && !HasEnded(process.get()); }
 };
 
@@ -81,19 +108,28 @@ class Yard {
   // Whether saving needs no copy of what a machine went on from.
   virtual bool saves_whole() const { return false; }
   std::string TemplatesDirectory() const { return options_.cache + "/vm-templates"; }
+  std::string ImagesDirectory() const { return options_.cache + "/vm-images"; }
 
   // An empty slot with directory and cgroups. On failure nothing is left.
   Result<std::unique_ptr<Slot>> NewSlot(const std::string& image, const MachineSpec& spec);
-  // Starts what the slot's record says, from `base` (a directory with memory and state), or by
-  // booting. `named`: it is told who it is. Returns when its processors run.
-  Result<void> Start(Slot& slot, const std::string& base, bool named, bool shares_memory = false);
+  // Starts what the slot's record says. `named`: it is told who it is. Returns when its processors
+  // run.
+  Result<void> Start(Slot& slot, const Origin& origin, bool named);
+  // Starts one that will wait for its name, from a template, and returns when it does.
+  Result<void> StartWaiting(Slot& slot, const std::string& base);
+  // Gives it name, limits and rules, as its record says by now, and lets it run.
+  Result<void> Begin(Slot& slot);
+  // Boots one that becomes a template.
+  Result<void> StartTemplate(Slot& slot);
   // Ends its processes and takes cgroups and network back.
   Result<void> Stop(Slot& slot);
   Result<void> Remove(Slot& slot);
   Result<std::vector<std::unique_ptr<Slot>>> Adopt();
 
   // An empty disk with a file system, for a guest.
-  Result<void> MakeDisk(std::uint64_t bytes, const std::string& file) const;
+  Result<void> MakeDisk(std::uint64_t bytes, const std::string& file);
+  // Removes images as EROFS that are not in the store any more: no machine has such a one.
+  void CleanImages();
   // The machine may write files in its directory and make none: whoever has taken QEMU over shall
   // not lead us elsewhere. Gives it one, makes one that it has, takes one back for good.
   static Result<void> GiveTo(const std::string& path, const Slot& slot);
@@ -115,6 +151,7 @@ class Yard {
   // Boots a kernel and our first program, which says that it came up and ends. Once per boot of the
   // host, since one whose KVM hangs takes its time; empty, or why it does not.
   Result<std::string> WhyNoKvm();
+  // Inside of the walls that every machine has.
   virtual Result<void> TryKvm() const;
   // Fails unless the program's output has the word of our first program within a time limit.
   static Result<void> RunTrial(const os::Program& program);
@@ -131,7 +168,10 @@ class Yard {
 
  private:
   Result<std::string> ErofsOf(const images::Image& image);
-  Result<Plan> PlanOf(Slot& slot, const std::string& base, bool named, const TapPlace& tap);
+  Result<Plan> PlanOf(Slot& slot, const Origin& origin, bool named, const TapPlace& tap);
+  Result<void> Launch(Slot& slot, Plan plan, const TapPlace& tap);
+  Result<void> Limit(Slot& slot, const Plan& plan);
+  Result<void> RunWalledTrial(const std::string& directory, const Groups& groups) const;
   Result<std::unique_ptr<Slot>> AdoptOne(const std::string& name);
 
   MicrovmOptions options_;
@@ -143,9 +183,15 @@ class Yard {
   std::string qemu_version_;
   std::uint64_t tsc_khz_ = 0;
   std::mutex images_mutex_;
+  std::optional<EmptyDisks> disks_;
 };
 
 // How much memory QEMU has for a machine whose commands have so much.
 std::uint64_t RamBytes(std::uint64_t memory_bytes);
+// Where a record keeps MaxFileBytes, as of the machine's start.
+inline constexpr const char* kMaxFileMember = "max_file_bytes";
+// Up to what size the disk of a machine can grow while it runs, which was started with `spec`: no
+// file that QEMU writes may be larger.
+std::uint64_t MaxFileBytes(const MachineSpec& spec);
 
 }  // namespace caisson::machine::microvm

@@ -76,6 +76,7 @@ struct Table<Sandbox> {
     visit("cpus", row.cpus);
     visit("memory_mib", row.memory_mib);
     visit("disk_mib", row.disk_mib);
+    visit("saved_mib", row.saved_mib);
     visit("ip", row.ip);
     visit("egress", row.egress);
     visit("envs", row.envs);

@@ -132,7 +132,7 @@ Result<std::map<std::string, Usage>> SqliteRows::UsageByTenant(const std::string
   CAISSON_ASSIGN(auto statement,
                  Ask(database_,
                      std::string("SELECT tenant, count(*), sum(vcpus), sum(memory_mib), "
-                                 "sum(disk_mib) FROM sandboxes WHERE host = ? AND ") +
+                                 "sum(disk_mib + saved_mib) FROM sandboxes WHERE host = ? AND ") +
                          kLive + " GROUP BY tenant",
                      host));
   std::map<std::string, Usage> usage;

@@ -11,7 +11,7 @@ namespace caisson::store::sqlite {
 namespace {
 
 // Only ever add to the end: files out there have had the first ones.
-constexpr std::array<const char*, 2> kSteps{R"(
+constexpr std::array<const char*, 3> kSteps{R"(
 CREATE TABLE tenants (
   id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, sandboxes INTEGER NOT NULL,
   vcpus INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
@@ -84,6 +84,11 @@ CREATE TABLE idempotency (
 ALTER TABLE sandboxes ADD COLUMN driver TEXT NOT NULL DEFAULT 'jail';
 ALTER TABLE sandboxes ADD COLUMN ingress_wakes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE templates ADD COLUMN driver TEXT NOT NULL DEFAULT 'jail';
+)",
+                                            // Memory of virtual machines was on no account.
+                                            R"(
+ALTER TABLE sandboxes ADD COLUMN saved_mib INTEGER NOT NULL DEFAULT 0;
+UPDATE sandboxes SET saved_mib = 2 * memory_mib WHERE driver = 'microvm';
 )"};
 
 Result<std::int64_t> VersionOf(Database& database) {

@@ -237,16 +237,19 @@ TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
 TEST_F(StoreTest, TakesAFileFromBeforeThereWereDrivers) {
   Sandbox sandbox = Make("sb-1", "quick-fox");
   sandbox.driver = "other";
+  sandbox.saved_mib = 7;
   sandbox.egress = {"93.184.216.34:443"};
   ASSERT_TRUE(Insert(sandbox));
   store_.reset();
   ASSERT_TRUE(Database::Open(path_).value()->Execute(
       "ALTER TABLE sandboxes DROP COLUMN driver; ALTER TABLE sandboxes DROP COLUMN ingress_wakes;"
+      "ALTER TABLE sandboxes DROP COLUMN saved_mib;"
       "ALTER TABLE templates DROP COLUMN driver; PRAGMA user_version = 1"));
   store_ = Open(path_).value();
   const Sandbox found = Find("sb-1");
   EXPECT_EQ(found.driver, "jail");
   EXPECT_FALSE(found.ingress_wakes);
+  EXPECT_EQ(found.saved_mib, 0);
   EXPECT_EQ(found.egress, sandbox.egress);
   EXPECT_EQ(found.name, "quick-fox");
 }

@@ -210,6 +210,8 @@ class AgentOfFewWords {
       Remember();
       return Say(fd, FrameType::kOk, "");
     }
+    // It has its disk already, whatever that is: there is nothing to mount.
+    if (frame.type == FrameType::kMountDisk) return Say(fd, FrameType::kOk, "");
     if (sealed_) return Refuse(fd, "this machine was copied, and is not renewed yet");
     switch (frame.type) {
       case FrameType::kPing:

@@ -57,6 +57,7 @@ class Furniture {
     options.machines.kernel = directory_ + "/kernel";
     options.machines.agent = programs + "/caisson-agent";
     options.machines.init = programs + "/caisson-guest-init";
+    options.machines.waiting = 0;
     options.machines.vmm = programs + "/caisson-firecracker-vmm";
     options.firecracker = doubles_.firecracker();
     options.jailer = doubles_.jailer();

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "errors/machine.h"
 #include "machine/microvm/test_microvm.h"
@@ -57,6 +59,24 @@ class VmFaults : public testing::Test {
   std::string Say(const std::string& id, const std::string& code) {
     const Ran ran = Python(*driver_, id, code);
     return ran.error + ran.out;
+  }
+  // Of this helper's machines, by their cgroups.
+  std::vector<pid_t> Qemus() const {
+    std::vector<pid_t> found;
+    for (const auto& process : fs::directory_iterator("/proc")) {
+      std::ifstream file(process.path() / "comm");
+      std::string name;
+      std::getline(file, name);
+      if (!name.starts_with("qemu-system")) continue;
+      std::ifstream groups(process.path() / "cgroup");
+      const std::string text((std::istreambuf_iterator<char>(groups)), {});
+      for (const auto& machine : fs::directory_iterator(helper_->state() + "/machines")) {
+        if (text.find(machine.path().filename()) != std::string::npos) {
+          found.push_back(std::stoi(process.path().filename()));
+        }
+      }
+    }
+    return found;
   }
   std::size_t DirectoriesLeft() const {
     return static_cast<std::size_t>(
@@ -117,21 +137,7 @@ TEST_F(VmFaults, AQemuThatIsKilledLeavesAMachineThatBootsFromItsDisk) {
   Start([](MicrovmOptions&) {});
   ASSERT_TRUE(driver_->Create(Spec("one")));
   EXPECT_EQ(Say("one", "import os; open('/var/kept', 'w').write('1'); os.sync()"), "");
-  for (const auto& process : fs::directory_iterator("/proc")) {
-    std::ifstream file(process.path() / "comm");
-    std::string name;
-    std::getline(file, name);
-    if (!name.starts_with("qemu-system")) continue;
-    // Ours alone: their first process is what a record of this helper names.
-    const std::string pid = process.path().filename();
-    for (const auto& machine : fs::directory_iterator(helper_->state() + "/machines")) {
-      std::ifstream groups(process.path() / "cgroup");
-      const std::string text((std::istreambuf_iterator<char>(groups)), {});
-      if (text.find(machine.path().filename()) != std::string::npos) {
-        ::kill(std::stoi(pid), SIGKILL);
-      }
-    }
-  }
+  for (const pid_t pid : Qemus()) ::kill(pid, SIGKILL);
   State state = State::kRunning;
   for (int i = 0; i < 100 && state != State::kStopped; ++i) {
     state = driver_->List().value().at(0).state;
@@ -163,6 +169,169 @@ TEST_F(VmFaults, ASnapshotWhoseMemoryIsGoneIsNotRestored) {
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code, errors::kMachineDamaged) << restored.error().message;
   EXPECT_TRUE(driver_->RemoveSnapshot("kept"));
+}
+
+TEST_F(VmFaults, TemplatesTakeNoMoreThanTheyMayAndNoneThatIsInUseGoes) {
+  Start([this](MicrovmOptions& options) {
+    options.cache = directory_;
+    options.max_templates = 2;
+    options.template_patience = std::chrono::seconds(60);
+  });
+  const auto of_memory = [](const std::string& id, std::uint64_t mebibytes) {
+    MachineSpec spec = Spec(id);
+    spec.memory_bytes = mebibytes << 20;
+    return spec;
+  };
+  ASSERT_TRUE(driver_->Create(of_memory("one", 64)));
+  ASSERT_TRUE(driver_->Create(of_memory("two", 72)));
+  const auto third = driver_->Create(of_memory("three", 80));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, errors::kMachineFull) << third.error().message;
+  EXPECT_NE(third.error().message.find("--max-vm-templates"), std::string::npos);
+  ASSERT_TRUE(driver_->Destroy("one"));
+  EXPECT_TRUE(driver_->Create(of_memory("three", 80)));
+  EXPECT_EQ(Say("two", "print(2)"), "2\n");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_ + "/vm-templates"), {}), 2);
+}
+
+TEST_F(VmFaults, WhoComesWhileATemplateIsMadeIsToldToComeAgain) {
+  // As an earlier helper, whose store had another image, has left it.
+  fs::create_directories(directory_ + "/vm-images");
+  const fs::path stray = directory_ + "/vm-images/" + std::string(64, '0') + ".erofs";
+  std::ofstream(stray) << "of nobody";
+  Start([this](MicrovmOptions& options) {
+    options.cache = directory_;
+    options.template_patience = std::chrono::milliseconds(0);
+  });
+  EXPECT_FALSE(fs::exists(stray));
+  auto made = driver_->Create(Spec("one"));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errors::kMachinePreparing) << made.error().message;
+  EXPECT_TRUE(driver_->List().value().empty());
+  for (int i = 0; i < 600 && !made; ++i) {
+    ::usleep(100'000);
+    made = driver_->Create(Spec("one"));
+  }
+  EXPECT_TRUE(made) << made.error().message;
+}
+
+TEST_F(VmFaults, WhatShallBePreparedIsThereBeforeAnybodyAsks) {
+  Start([this](MicrovmOptions& options) {
+    options.cache = directory_;
+    options.template_patience = std::chrono::milliseconds(0);
+    options.prepared = {{.image = ImageForTests(), .cpus = 1, .memory_bytes = 128ull << 20}};
+  });
+  const auto is_there = [this] {
+    for (const auto& entry : fs::directory_iterator(directory_ + "/vm-templates")) {
+      if (fs::exists(entry.path() / "template.json")) return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < 600 && !is_there(); ++i) ::usleep(100'000);
+  ::usleep(200'000);
+  const auto made = driver_->Create(Spec("one"));
+  EXPECT_TRUE(made) << made.error().message;
+}
+
+TEST_F(VmFaults, OneThatWaitedIsItselfAndOneWhoseQemuHasEndedIsNotTaken) {
+  Start([](MicrovmOptions& options) { options.waiting = 1; });
+  ASSERT_TRUE(driver_->Create(Spec("one")));
+  const auto await_machines = [this](std::size_t count) {
+    // With one that waits; its second file is there once it has been loaded.
+    for (int i = 0; i < 600 && (DirectoriesLeft() != count || Qemus().size() != count); ++i) {
+      ::usleep(100'000);
+    }
+    ::usleep(3'000'000);
+    EXPECT_EQ(DirectoriesLeft(), count);
+  };
+  await_machines(2);
+  EXPECT_EQ(driver_->List().value().size(), 1u) << "nobody's";
+  ASSERT_TRUE(driver_->Create(Spec("two")));
+  const std::string who =
+      "import os; print(os.uname().nodename, open('/etc/hostname').read().strip(), "
+      "open('/etc/machine-id').read().strip(), os.urandom(16).hex())";
+  const std::string one = Say("one", who);
+  const std::string two = Say("two", who);
+  EXPECT_TRUE(one.starts_with("one one ")) << one;
+  EXPECT_TRUE(two.starts_with("two two ")) << two;
+  EXPECT_NE(one.substr(8), two.substr(8));
+  EXPECT_NEAR(std::stod(Say("two", "import time; print(time.time())")),
+              static_cast<double>(std::time(nullptr)), 60);
+  await_machines(3);
+  const std::vector<pid_t> before = Qemus();
+  for (const pid_t pid : before) ::kill(pid, SIGKILL);
+  const auto three = driver_->Create(Spec("three"));
+  ASSERT_TRUE(three) << three.error().message;
+  EXPECT_EQ(Say("three", "print(3)"), "3\n");
+  helper_->Kill();
+  helper_->Start();
+  ASSERT_TRUE(driver_->List());
+  EXPECT_EQ(DirectoriesLeft(), 3u) << "what waited is gone";
+}
+
+TEST_F(VmFaults, ADiskAloneGoesOnInAnyShapeWithoutTheProcessesThatItHad) {
+  Start([](MicrovmOptions& options) { options.template_patience = std::chrono::seconds(60); });
+  ASSERT_TRUE(driver_->Create(Spec("one")));
+  EXPECT_EQ(Say("one",
+                "import os\n"
+                "open('/var/kept', 'w').write('kept'); open('/run/there', 'w').write('1')"),
+            "");
+  const auto kept = driver_->TakeSnapshot("one", "disk", Extent::kFilesystem);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_LT(kept->stored_bytes, 40u << 20) << "there is no memory in it";
+  EXPECT_EQ(Say("one", "print(1)"), "1\n");
+  MachineSpec other = Spec("two");
+  other.memory_bytes = 96ull << 20;
+  other.disk_bytes = 512ull << 20;
+  const auto restored = driver_->Restore("disk", other);
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(Say("two", "import os; print(open('/var/kept').read(), os.path.exists('/run/there'))"),
+            "kept False\n");
+  EXPECT_EQ(Say("two", "import os; print(os.statvfs('/').f_blocks * 4096 > 400 << 20)"), "True\n");
+}
+
+TEST_F(VmFaults, AMachineWhoseAgentCannotMakeItQuietStopsAndIsNotCopied) {
+  Start([](MicrovmOptions&) {});
+  ASSERT_TRUE(driver_->Create(Spec("one")));
+  EXPECT_EQ(
+      Say("one",
+          "import ctypes, os\n"
+          "ctypes.CDLL(None).umount2(b'/run/caisson/disk', 2); os.rmdir('/run/caisson/disk')"),
+      "");
+  const auto kept = driver_->TakeSnapshot("one", "kept");
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().code, errors::kMachineAgentLost) << kept.error().message;
+  EXPECT_EQ(Say("one", "print(1)"), "1\n") << "it goes on";
+  ASSERT_TRUE(driver_->Pause("one", Level::kMemory));
+  const auto copied = driver_->Fork("one", Spec("two"));
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, errors::kMachineAgentLost) << copied.error().message;
+  ASSERT_TRUE(driver_->Pause("one", Level::kDisk));
+  EXPECT_FALSE(driver_->Fork("one", Spec("two")));
+  ASSERT_TRUE(driver_->Resume("one"));
+  EXPECT_EQ(Say("one", "print(2)"), "2\n");
+}
+
+TEST_F(VmFaults, QemuWritesNoFileBeyondWhatItsDiskMayGrowTo) {
+  Start([](MicrovmOptions&) {});
+  ASSERT_TRUE(driver_->Create(Spec("one")));
+  std::size_t seen = 0;
+  for (const pid_t pid : Qemus()) {
+    std::ifstream limits("/proc/" + std::to_string(pid) + "/limits");
+    for (std::string line; std::getline(limits, line);) {
+      if (!line.starts_with("Max file size")) continue;
+      EXPECT_NE(line.find(" " + std::to_string(512ull << 20) + " "), std::string::npos) << line;
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, 1U);
+  EXPECT_EQ(driver_->Resize("one", 513ull << 20).error().code, errors::kMachineInvalid);
+  ASSERT_TRUE(driver_->Resize("one", 512ull << 20));
+  EXPECT_EQ(Say("one", "import os; print(os.statvfs('/').f_blocks * 4096 > 400 << 20)"), "True\n");
+  ASSERT_TRUE(driver_->Pause("one", Level::kDisk));
+  ASSERT_TRUE(driver_->Resize("one", 600ull << 20));
+  ASSERT_TRUE(driver_->Resume("one"));
+  EXPECT_EQ(Say("one", "import os; print(os.statvfs('/').f_blocks * 4096 > 550 << 20)"), "True\n");
 }
 
 TEST_F(VmFaults, CopiesThatGoOnHaveTheirParentsShape) {
