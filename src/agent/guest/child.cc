@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "agent/guest/process_tree.h"
@@ -62,6 +63,15 @@ std::string StartText(StartStage stage, const std::string& program, const std::s
   return "execute " + program;
 }
 
+// By its descriptor, whatever lies at its path; gVisor knows it by path alone.
+os::UniqueFd OtherEnd(int master) {
+  constexpr int kFlags = O_RDWR | O_NOCTTY | O_CLOEXEC;
+  os::UniqueFd end(::ioctl(master, TIOCGPTPEER, kFlags));
+  unsigned number = 0;
+  if (end.valid() || errno != ENOTTY || ::ioctl(master, TIOCGPTN, &number) != 0) return end;
+  return os::UniqueFd(::open(("/dev/pts/" + std::to_string(number)).c_str(), kFlags | O_NOFOLLOW));
+}
+
 }  // namespace
 
 Attempt<CommandStreams> Child::MakePipes(bool input_open) {
@@ -89,7 +99,7 @@ Attempt<CommandStreams> Child::MakeTerminal(Pty size) {
     return Fail(FailureKind::kStartFailed, "open a terminal (/dev/ptmx)", errno);
   }
   CommandStreams streams;
-  streams.input.Reset(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  streams.input = OtherEnd(master.get());
   if (!streams.input.valid()) {
     return Fail(FailureKind::kStartFailed, "open the other end of a terminal", errno);
   }

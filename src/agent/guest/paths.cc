@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/guest/walk.h"
+
 namespace caisson::agent::guest {
 namespace {
 
@@ -93,8 +95,10 @@ os::UniqueFd OpenPath(int folder, const std::string& path, int flags, std::uint6
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_NO_MAGICLINKS | resolve;
-  return os::UniqueFd(
+  os::UniqueFd found(
       static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
+  if (found.valid() || errno != ENOSYS) return found;
+  return WalkPath(folder, path, flags, (resolve & RESOLVE_NO_XDEV) != 0);
 }
 
 Attempt<Place> FindPlace(const std::string& path) {
