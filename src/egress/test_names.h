@@ -35,6 +35,7 @@ class TableResolver {
     std::vector<std::string> addresses;
     std::uint32_t seconds = 30;
     std::string alias;  // CNAME to this name, whose entry gives the addresses
+    std::vector<std::string> addresses6 = {};
   };
 
   TableResolver() {
@@ -132,6 +133,7 @@ class TableResolver {
     if (at + 5 > query.size()) return "";
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     const bool is_address = query[at + 2] == 1;
+    const bool is_address6 = query[at + 2] == 28;
     const std::string question(query.substr(12, at + 5 - 12));
     const std::lock_guard lock(mutex_);
     asked_.push_back(name);
@@ -151,6 +153,14 @@ class TableResolver {
         ::inet_pton(AF_INET, address.c_str(), &number);
         records.push_back(Record(owner, 1, found->second.seconds,
                                  std::string(reinterpret_cast<const char*>(&number), 4)));
+      }
+    }
+    if (known && is_address6) {
+      for (const std::string& address : found->second.addresses6) {
+        in6_addr number{};
+        ::inet_pton(AF_INET6, address.c_str(), &number);
+        records.push_back(Record(owner, 28, found->second.seconds,
+                                 std::string(reinterpret_cast<const char*>(&number), 16)));
       }
     }
     std::string asked = question;
@@ -200,7 +210,7 @@ inline bool HasNameTools() {
 
 // Shakes hands in the thread of the connection: a client that is slow holds up nobody.
 inline constexpr const char* kTlsServer = R"(
-import http.server, ssl
+import http.server, socket, socketserver, ssl, threading
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain('c.pem', 'k.pem')
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -211,12 +221,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b'ok')
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    def server_bind(self):
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        socketserver.TCPServer.server_bind(self)  # without asking for its own name
     request_queue_size = 64
     def finish_request(self, request, address):
         try:
             super().finish_request(context.wrap_socket(request, server_side=True), address)
         except OSError:
             pass
+class Server6(Server):
+    address_family = socket.AF_INET6
+threading.Thread(target=Server6(('::', 443), Handler).serve_forever, daemon=True).start()
 Server(('0.0.0.0', 443), Handler).serve_forever()
 )";
 
@@ -256,7 +273,8 @@ class NamedServers {
              {"mixed.test", {.addresses = {"203.0.113.10", "10.9.9.9"}}},
              {"alias.good.test", {.alias = "evil.test"}},
              {"short.good.test", {.addresses = {"203.0.113.77"}, .seconds = 2}},
-             {"sub.good.test", {.addresses = {"203.0.113.77"}}}}) {
+             {"sub.good.test", {.addresses = {"203.0.113.77"}}},
+             {"six.good.test", {.addresses = {}, .addresses6 = {"2001:db8::10"}}}}) {
       resolver_->Set(name, entry);
     }
   }

@@ -193,7 +193,7 @@ inline os::UniqueFd Connected(int type, const std::string& address, std::uint16_
 class World {
  public:
   // kNames: the ports of names and TLS are left to NamedServers (egress/test_names.h), 80 and 8080
-  // answer by HTTP.
+  // answer by HTTP; and the internet has IPv6, too.
   enum class Servers : std::uint8_t { kEcho, kNames };
 
   // Moves this process into namespaces of its own: what it sees is the world's host.
@@ -220,6 +220,17 @@ class World {
       return true;
     });
     for (const std::uint16_t port : {443, 9000}) Serve(SOCK_DGRAM, port);
+    if (servers == Servers::kNames) {
+      Shell(
+          "ip addr add 2001:db8:5::1/64 dev wan0 nodad && ip -6 route add default via "
+          "2001:db8:5::53");
+      InInternet([] {
+        Shell(
+            "ip addr add 2001:db8:5::53/64 dev net0 nodad && ip addr add 2001:db8::10/128 dev net0 "
+            "nodad && ip -6 route add default via 2001:db8:5::1");
+        return true;
+      });
+    }
     if (servers == Servers::kEcho) {
       for (const std::uint16_t port : {53, 80, 443, 8080}) Serve(SOCK_STREAM, port);
       Serve(SOCK_DGRAM, 53);
