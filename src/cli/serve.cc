@@ -124,11 +124,16 @@ Result<os::UniqueFd> TakeHelperLock(const Places& places) {
 }
 
 Result<Helper> StartHelper(const Places& places, const ServiceUser& user,
-                           const std::vector<std::string>& drivers) {
-  std::vector<std::string> words{"caisson",  "machined",    "--state",   places.machines,
-                                 "--socket", places.socket, "--user",    std::to_string(user.uid),
-                                 "--images", places.images, "--network", places.network};
-  for (const std::string& driver : drivers) words.insert(words.end(), {"--driver", driver});
+                           const ServeArguments& arguments) {
+  std::vector<std::string> words{
+      "caisson",       "machined",           "--state",   places.machines,
+      "--socket",      places.socket,        "--user",    std::to_string(user.uid),
+      "--images",      places.images,        "--network", places.network,
+      "--oci-runtime", arguments.oci_runtime};
+  for (const std::string& driver : arguments.drivers)
+    words.insert(words.end(), {"--driver", driver});
+  if (arguments.kernel) words.insert(words.end(), {"--kernel", *arguments.kernel});
+  if (arguments.allow_emulation) words.emplace_back("--allow-emulation");
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -188,7 +193,7 @@ Result<Prepared> PrepareAsRoot(const ServeArguments& arguments, const Places& pl
   if (!arguments.machined) {
     // The helper's watcher inherits it.
     CAISSON_ASSIGN(const os::UniqueFd lock, TakeHelperLock(places));
-    CAISSON_ASSIGN(prepared.helper, StartHelper(places, user, arguments.drivers));
+    CAISSON_ASSIGN(prepared.helper, StartHelper(places, user, arguments));
     CAISSON_TRY(AwaitHelper(places, prepared.helper.pid));
   }
   CAISSON_ASSIGN(prepared.images, ShowImages(places));

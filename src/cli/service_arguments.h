@@ -26,7 +26,10 @@ struct ServeArguments {
   std::optional<std::string> state;          // directory; /var/lib/caisson
   std::optional<std::string> machined;       // socket of a helper that somebody else runs
   std::vector<std::string> drivers{"jail"};  // the first is the standard one
-  std::optional<std::string> user;           // to become before listening
+  std::string oci_runtime = "auto";          // these three of its own helper
+  std::optional<std::string> kernel;
+  bool allow_emulation = false;
+  std::optional<std::string> user;  // to become before listening
   std::optional<std::string> public_url;
   std::optional<std::string> ingress_domain;
   std::optional<std::string> images;  // directory

@@ -16,6 +16,7 @@ makes a key and shows it once.
 Examples:
   sudo caisson serve
   sudo caisson serve --listen 0.0.0.0:8080 --ingress-domain preview.example.org
+  sudo caisson serve --driver microvm --driver jail --allow-emulation
   caisson serve --machined /run/caisson/machined.sock --state ~/.local/state/caisson)";
 
 constexpr char kKeysFooter[] = R"(Examples:
@@ -92,6 +93,17 @@ void AddServe(CLI::App* app, const std::function<void(ServiceArguments)>& take) 
       ->expected(1)
       ->take_all()
       ->type_name("NAME");
+  command
+      ->add_option("--oci-runtime", arguments->oci_runtime,
+                   "What makes the containers of oci: auto (runsc where it works, else runc)")
+      ->check(CLI::IsMember({"auto", "runsc", "runc"}));
+  command
+      ->add_option(
+          "--kernel", arguments->kernel,
+          "The kernel of virtual machines (default: where `caisson images kernel` puts it)")
+      ->type_name("DIR");
+  command->add_flag("--allow-emulation", arguments->allow_emulation,
+                    "Make virtual machines with an emulated processor where KVM cannot be had");
   command
       ->add_option("--user", arguments->user,
                    "User to become (caisson where there is one, else a number of its own)")
