@@ -81,7 +81,8 @@ class HostDriver final : public machine::Driver {
     }
     return Start(child, home);
   }
-  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&) override {
+  Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&,
+                                         machine::Extent) override {
     return Unsupported();
   }
   Result<machine::Machine> Restore(const std::string&, const machine::MachineSpec&) override {
