@@ -51,7 +51,7 @@ TEST(Frames, come_out_as_they_went_in_however_they_are_cut) {
 TEST(Frames, are_broken_for_good_by_an_unknown_type_or_a_payload_beyond_its_bound) {
   for (const std::string_view bytes :
        {std::string_view("\0\0\0\0\0", 5), std::string_view("\0\0\0\0\xff", 5),
-        std::string_view("\0\0\0\0\x19", 5), std::string_view("\x01\0\x04\0\x43", 5),
+        std::string_view("\0\0\0\0\x1f", 5), std::string_view("\x01\0\x04\0\x43", 5),
         std::string_view("\x01\0\x40\0\x03", 5), std::string_view("\xff\xff\xff\xff\x03", 5)}) {
     FrameReader reader;
     Feed(reader, bytes);
