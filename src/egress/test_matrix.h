@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <functional>
@@ -38,17 +39,16 @@ def failure(error):
     if isinstance(error, (ConnectionResetError, BrokenPipeError, ssl.SSLError)): return 'closed'
     if isinstance(error, TimeoutError): return 'hangs'
     return 'prohibited'
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname = False
+context.verify_mode = ssl.CERT_NONE
 def fetch(name, port, address=None, says=None):
     says = name if says is None else says
     taken = False
     try:
         with socket.create_connection((address or name, port), 8) as s:
             taken = True
-            if port == 443:
-                context = ssl.create_default_context()
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-                s = context.wrap_socket(s, server_hostname=says or None)
+            if port == 443: s = context.wrap_socket(s, server_hostname=says or None)
             host = 'Host: ' + says + '\r\n' if says else ''
             s.sendall(('GET / HTTP/1.' + ('1' if says else '0') + '\r\n' + host + '\r\n').encode())
             got = s.recv(100)
@@ -205,13 +205,16 @@ inline std::vector<Answer> AnswersOf(const std::string& printed, std::size_t cou
   return answers;
 }
 
-// A denial is told at once, so that no guest waits for nothing.
-inline constexpr int kDeniedWithinMilliseconds = 3'000;
+// A denial is told at once, so that no guest waits for nothing: beyond what a request that succeeds
+// takes there, which is seconds where a processor is emulated.
+inline constexpr int kDeniedWithinMilliseconds = 2'000;
 
 // Runs a Python program there, and gives what it printed.
 using RunPython = std::function<std::string(const std::string& program)>;
 
-inline void ExpectMatrix(const RunPython& run, Under under) {
+// `deaf`: the guest's own kernel does not tell a socket of UDP that its packets are refused, as
+// gVisor does not.
+inline void ExpectMatrix(const RunPython& run, Under under, bool deaf = false) {
   std::vector<const MatrixRow*> rows;
   std::vector<std::string> requests;
   for (const MatrixRow& row : kMatrix) {
@@ -220,11 +223,17 @@ inline void ExpectMatrix(const RunPython& run, Under under) {
     requests.emplace_back(row.request);
   }
   const std::vector<Answer> answers = AnswersOf(run(ProbeProgram(requests)), rows.size());
+  int slowest = 0;
+  for (const Answer& answer : answers) {
+    if (answer.said == "200") slowest = std::max(slowest, answer.milliseconds);
+  }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string expected = Expected(*rows[i], under);
+    std::string expected = Expected(*rows[i], under);
+    if (deaf && expected == "prohibited" && std::string_view(rows[i]->request).starts_with("udp("))
+      expected = "hangs";
     EXPECT_EQ(answers[i].said, expected) << rows[i]->what << ": " << rows[i]->request;
-    if (expected != "200" && expected != "open") {
-      EXPECT_LT(answers[i].milliseconds, kDeniedWithinMilliseconds) << rows[i]->what;
+    if (expected != "200" && expected != "open" && expected != "hangs") {
+      EXPECT_LT(answers[i].milliseconds, kDeniedWithinMilliseconds + slowest) << rows[i]->what;
     }
   }
 }

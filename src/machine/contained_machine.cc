@@ -55,26 +55,4 @@ Result<void> ContainedMachine::Resize(std::uint64_t disk_bytes) {
   return base().Write(true);
 }
 
-// A helper that is killed in between leaves no network open that the record does not name.
-Result<void> ContainedMachine::SetSharedNetworks(const std::set<std::string>& shared) {
-  Record& record = base().record;
-  const std::set<std::string> before = record.spec.shared_networks;
-  record.spec.shared_networks.insert(shared.begin(), shared.end());
-  if (record.spec.shared_networks != before) CAISSON_TRY(base().Write(false));
-  if (record.network != 0) {
-    if (auto applied = networks().Share(record.network, record.owner, shared); !applied) {
-      record.spec.shared_networks = before;
-      (void)base().Write(false);
-      return applied;
-    }
-  }
-  record.spec.shared_networks = shared;
-  if (shared == before) return {};
-  auto written = base().Write(true);
-  if (written) return {};
-  record.spec.shared_networks = before;
-  if (record.network != 0) (void)networks().Share(record.network, record.owner, before);
-  return written;
-}
-
 }  // namespace caisson::machine

@@ -3,7 +3,6 @@
 // them stand still, and what is kept of them is their disk (machine/disk.h), mounted here.
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "machine/flusher.h"
@@ -17,7 +16,6 @@ class ContainedMachine : public RecordedMachine {
   Result<void> Resume() override;
   Result<void> Keep(const std::string& directory, Extent most) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
-  Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
 
  protected:
   virtual std::string disk() const = 0;

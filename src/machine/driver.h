@@ -91,7 +91,8 @@ enum class State : std::uint8_t {
   kPausedInMemory,
   kPausedOnDisk,
   // Its processes have ended though nobody paused it: the agent was killed, or the host was
-  // rebooted. Its disk is there: Resume starts it again.
+  // rebooted. Its disk is there: Resume starts it again. What was written and synced is on it; what
+  // was not may be lost, as after a power failure.
   kStopped,
 };
 std::string_view NameOf(State state);  // "running", "paused_in_memory", …

@@ -54,6 +54,28 @@ Result<void> RecordedMachine::SetNetwork(const egress::Policy& policy, SentCap c
   return written;
 }
 
+// A helper that is killed in between leaves no network open that the record does not name.
+Result<void> RecordedMachine::SetSharedNetworks(const std::set<std::string>& shared) {
+  Record& record = base().record;
+  const std::set<std::string> before = record.spec.shared_networks;
+  record.spec.shared_networks.insert(shared.begin(), shared.end());
+  if (record.spec.shared_networks != before) CAISSON_TRY(base().Write(false));
+  if (record.network != 0) {
+    if (auto applied = networks().Share(record.network, record.owner, shared); !applied) {
+      record.spec.shared_networks = before;
+      (void)base().Write(false);
+      return applied;
+    }
+  }
+  record.spec.shared_networks = shared;
+  if (shared == before) return {};
+  auto written = base().Write(true);
+  if (written) return {};
+  record.spec.shared_networks = before;
+  if (record.network != 0) (void)networks().Share(record.network, record.owner, before);
+  return written;
+}
+
 Result<Stats> RecordedMachine::StatsWith(std::uint64_t disk_used_bytes) {
   const Record& record = base().record;
   NetworkTraffic traffic;

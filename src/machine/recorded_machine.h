@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 #include "base/status.h"
 #include "machine/local.h"
@@ -17,6 +19,7 @@ class RecordedMachine : public LocalMachine {
   Machine View() override;
   Result<void> Remove() override;
   Result<void> SetNetwork(const egress::Policy& policy, SentCap cap) override;
+  Result<void> SetSharedNetworks(const std::set<std::string>& networks) override;
 
  protected:
   virtual SlotBase& base() const = 0;

@@ -486,6 +486,7 @@ TEST_P(DriverConformance, MachinesOutliveWhoMadeThem) {
 TEST_P(DriverConformance, AMachineWhoseAgentWasKilledIsStoppedAndCanBeStartedAgain) {
   Make("fallen");
   Write("fallen", "kept");
+  EXPECT_EQ(Say("fallen", "import os; os.sync()"), "");
   world_->KillAgent("fallen");
   for (int i = 0; i < 100 && StateOf("fallen") == "running"; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -63,6 +63,7 @@ class HelperProcess {
     OpenDriver open;
     bool network = false;  // then this process must be in a network namespace of its own
     bool names = false;    // with a gate, which this program must be, too (egress/gate/program.h)
+    std::string nft = "nft";
   };
   explicit HelperProcess(Options options) : options_(std::move(options)) {
     char name[] = "/tmp/caisson-machines-XXXXXX";
@@ -108,6 +109,13 @@ class HelperProcess {
   }
   void Stop() { End(SIGTERM); }
   void Kill() { End(SIGKILL); }
+  // One that does not come up ends by itself: how.
+  int AwaitEnd() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return status;
+  }
 
  private:
   void End(int signal) {
@@ -142,7 +150,7 @@ class HelperProcess {
   Result<std::unique_ptr<helper::Server>> MakeServer() const {
     SharedParts parts{.networks = NoNetworks(), .ids = std::make_shared<IdRanges>()};
     if (options_.network) {
-      egress::GatewayOptions gateway{.directory = directory_ + "/network"};
+      egress::GatewayOptions gateway{.directory = directory_ + "/network", .nft = options_.nft};
       if (options_.names) gateway.start_gate = egress::GateProcess::Start;
       CAISSON_ASSIGN(parts.networks, GatewayNetworks(gateway));
     }

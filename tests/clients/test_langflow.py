@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""langflow-sandbox-createos (PyPI), unchanged, called as lfx calls it: its component, its executor, its backend.
+"""langflow-sandbox-createos (PyPI), unchanged, called as lfx calls it: its component, its executor, its backend, and the
+backend through lfx's own dispatch, which refuses what says that it is no virtual machine.
 
 The guest of the executor needs lfx. Over the namespaces of this host it has that of this environment; with real
 machines CREATEOS_EXECUTOR_ROOTFS names a root file system that has it, else the executor's tests skip.
@@ -7,6 +8,7 @@ machines CREATEOS_EXECUTOR_ROOTFS names a root file system that has it, else the
 
 import asyncio
 import base64
+import concurrent.futures
 import os
 import sys
 import unittest
@@ -24,16 +26,24 @@ SERVICE = Service()
 os.environ["CREATEOS_SANDBOX_BASE_URL"] = SERVICE.url
 os.environ["CREATEOS_SANDBOX_API_KEY"] = SERVICE.key
 os.environ["LANGFLOW_SANDBOX_CREATEOS_ACCEPT_EGRESS_EXCEPTIONS"] = "true"
-os.environ["CREATEOS_EXECUTOR_TIMEOUT_SECONDS"] = "120"
+os.environ.setdefault("CREATEOS_EXECUTOR_TIMEOUT_SECONDS", "120")
 os.environ["CREATEOS_EXECUTOR_EGRESS"] = ","  # deny-all
+# As an operator selects it; lfx reads this once.
+os.environ["LANGFLOW_SANDBOX_BACKEND"] = "createos"
+os.environ["LANGFLOW_SANDBOX_BACKEND_PLUGINS"] = "createos"
 
 from langflow_sandbox_createos import CreateOSBackend
 from langflow_sandbox_createos.components.createos.createos_sandbox import CreateOSSandboxComponent
 from langflow_sandbox_createos.executor import CreateOSExecutor
 from lfx.components.input_output import ChatInput, ChatOutput
+from lfx.components.utilities.python_repl_core import PythonREPLComponent
 from lfx.execution.types import RunComplete, StepResult, Unit
 from lfx.graph.graph.base import Graph
+from lfx.services.deps import get_settings_service
+from lfx.utils.sandbox import known_sandbox_backends, run_code_in_sandbox
 from lfx.utils.sandbox.base import SandboxExecutionError, SandboxUnavailableError
+
+EXECUTOR_ROOTFS = os.environ.get("CREATEOS_EXECUTOR_ROOTFS")
 
 COUNT = """
 import pathlib
@@ -48,6 +58,13 @@ def call(method, path, **fields):
     answer = httpx.request(method, SERVICE.url + path, headers={"X-Api-Key": SERVICE.key}, timeout=60, **fields)
     assert answer.status_code == 200, answer.text
     return answer.json()["data"]
+
+
+def knows_executor_rootfs():
+    return EXECUTOR_ROOTFS in call("GET", "/v1/rootfs")["rootfs"]
+
+
+SERVICE.warm({"shape": "s-2vcpu-4gb"}, *([{"shape": "s-4vcpu-8gb", "rootfs": EXECUTOR_ROOTFS}] if knows_executor_rootfs() else []))
 
 
 def live():
@@ -145,8 +162,8 @@ async def run(unit):
     return [item async for item in CreateOSExecutor().execute(unit)]
 
 
-@unittest.skipIf(SERVICE.is_real and "CREATEOS_EXECUTOR_ROOTFS" not in os.environ,
-                 "CREATEOS_EXECUTOR_ROOTFS names no root file system that has lfx")
+@unittest.skipIf(SERVICE.is_real and not knows_executor_rootfs(),
+                 "CREATEOS_EXECUTOR_ROOTFS names no root file system of the service that has lfx")
 class Executor(Case):
     def test_runs_a_flow_in_a_guest(self):
         unit = Unit(graph=echo_flow(), inputs=[{"input_value": "over there"}], runtime_options={"outputs": ["answered"]})
@@ -190,6 +207,77 @@ class Backend(Case):
             self.assertEqual(self.backend.run("import time; time.sleep(60)").exit_code, -1)
         finally:
             del os.environ["LANGFLOW_SANDBOX_TIMEOUT_SECONDS"]
+
+
+class Dispatch(Case):
+    """What Langflow's interpreters call."""
+
+    def set(self, name, value):
+        settings = get_settings_service().settings
+        before = getattr(settings, name)
+        self.addCleanup(setattr, settings, name, before)
+        setattr(settings, name, value)
+
+    def test_runs_code_with_imports_and_variables(self):
+        self.assertIn("createos", known_sandbox_backends())
+        result = run_code_in_sandbox("print(json.dumps([os.environ['WHO'], math.factorial(20)]))",
+                                     global_imports="json, math, os", env={"WHO": "me"})
+        self.assertEqual((result.stdout.strip(), result.stderr, result.exit_code), ('["me", 2432902008176640000]', "", 0))
+        self.assertTrue(result.success)
+        self.assert_nothing_is_left()
+
+    def test_a_program_that_fails_is_told(self):
+        result = run_code_in_sandbox("import sys\nprint('before', flush=True)\nraise ValueError('oh')")
+        self.assertEqual((result.stdout.strip(), result.exit_code), ("before", 1))
+        self.assertIn("ValueError: oh", result.error_message())
+        self.assertEqual(run_code_in_sandbox("import os; os._exit(7)").exit_code, 7)
+
+    def test_a_program_that_takes_too_long_is_told_so(self):
+        self.set("sandbox_timeout_seconds", 1)
+        result = run_code_in_sandbox("import time; time.sleep(60)")
+        self.assertEqual(result.exit_code, -1)
+        self.assertIn("LANGFLOW_SANDBOX_TIMEOUT_SECONDS", result.error_message())
+        self.assert_nothing_is_left()
+
+    def test_each_run_is_a_machine_of_its_own(self):
+        code = ("import os, pathlib\nfile = pathlib.Path('/root/seen')\nprint(file.exists())\nfile.write_text('1')\n"
+                "print(os.uname().release)\n")
+        first, second = run_code_in_sandbox(code), run_code_in_sandbox(code)
+        self.assertEqual([one.stdout.splitlines()[0] for one in (first, second)], ["False", "False"])
+        if SERVICE.driver == "microvm":
+            self.assertNotEqual(first.stdout.splitlines()[1], os.uname().release)
+
+    def test_nothing_can_be_reached(self):
+        result = run_code_in_sandbox(
+            "for host in ('1.1.1.1', '169.254.169.254', '10.0.0.1'):\n"
+            "    try: socket.create_connection((host, 80), 2); print('reached', host)\n"
+            "    except OSError: pass\n"
+            "try: print(socket.getaddrinfo('example.com', 80))\n"
+            "except OSError: print('no name')\n", global_imports="socket")
+        if SERVICE.is_real:
+            self.assertEqual((result.stdout.strip(), result.stderr), ("no name", ""))
+
+    def test_many_at_once(self):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda number: run_code_in_sandbox(f"print({number} ** 2)").stdout.strip(), range(8)))
+        self.assertEqual(results, [str(number ** 2) for number in range(8)])
+        self.assert_nothing_is_left()
+
+    def test_the_interpreter_component_uses_it(self):
+        node = PythonREPLComponent(_id="node", global_imports="math,socket",
+                                   python_code="```python\nprint(math.pi, socket.gethostname())\n```")
+        result = node.run_python_repl().data
+        self.assertNotIn("error", result)
+        number, host = result["result"].split()
+        self.assertEqual(number, "3.141592653589793")
+        self.assertTrue(host.startswith("lf-") if SERVICE.is_real else host)
+
+    def test_a_policy_that_it_cannot_keep_runs_nothing(self):
+        self.set("sandbox_allow_network", True)
+        self.set("sandbox_allowed_domains", ["example.com"])
+        with self.assertRaisesRegex(SandboxUnavailableError, "ALLOWED_DOMAINS"):
+            run_code_in_sandbox("print(1)")
+        self.assert_nothing_is_left()
 
 
 if __name__ == "__main__":

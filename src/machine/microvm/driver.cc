@@ -461,7 +461,8 @@ class MicrovmDriver final : public LocalDriver {
             .fork = Extent::kFull,
             .resize_disk = true,
             .network = yard().networks().enforces(),
-            .host_name_rules = yard().networks().enforces_names()};
+            .host_name_rules = yard().networks().enforces_names(),
+            .shared_networks = yard().networks().enforces()};
   }
   const images::Store& store() const override { return yard().store(); }
   std::string SnapshotsDirectory() const override { return yard().state().snapshots(); }

@@ -390,6 +390,7 @@ Result<void> Yard::Start(Slot& slot, const Origin& origin, bool named) {
   CAISSON_TRY(slot.Write(false));
   if (record.network != 0) {
     CAISSON_TRY(networks().Apply(record.network, record.spec.network, record.spec.sent_cap));
+    CAISSON_TRY(networks().Share(record.network, record.owner, record.spec.shared_networks));
   }
   CAISSON_ASSIGN(Plan plan, PlanOf(slot, origin, named, tap));
   return Launch(slot, std::move(plan), tap);
@@ -518,8 +519,10 @@ Result<std::unique_ptr<Slot>> Yard::AdoptOne(const std::string& name) {
   if (slot->record.phase == Phase::kPausedOnDisk || !slot->Lives()) {
     CAISSON_TRY(Stop(*slot));
   } else if (slot->record.network != 0 &&
-             !networks().Adopt(slot->record.network, slot->record.spec.network,
-                               slot->record.spec.sent_cap)) {
+             (!networks().Adopt(slot->record.network, slot->record.spec.network,
+                                slot->record.spec.sent_cap) ||
+              !networks().Share(slot->record.network, slot->record.owner,
+                                slot->record.spec.shared_networks))) {
     CAISSON_TRY(Stop(*slot));
   } else {
     // As the record says, whatever the helper was at when it was killed. One that does not answer

@@ -234,24 +234,34 @@ TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
   EXPECT_LT(events[0].seq, events[1].seq);
 }
 
-TEST_F(StoreTest, TakesAFileFromBeforeThereWereDrivers) {
-  Sandbox sandbox = Make("sb-1", "quick-fox");
-  sandbox.driver = "other";
-  sandbox.saved_mib = 7;
-  sandbox.egress = {"93.184.216.34:443"};
-  ASSERT_TRUE(Insert(sandbox));
+TEST_F(StoreTest, TakesAFileFromBeforeThereWereDriversAndLeavesPoliciesAsTheyAre) {
+  const std::vector<std::vector<std::string>> policies = {
+      {}, {"*"}, {"240.0.0.0/4"}, {"93.184.216.34:443", "198.51.100.0/24", "93.184.216.34:443"}};
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    Sandbox sandbox = Make("sb-" + std::to_string(i), "quick-fox-" + std::to_string(i));
+    sandbox.driver = "other";
+    sandbox.saved_mib = 7;
+    sandbox.egress = policies[i];
+    ASSERT_TRUE(Insert(sandbox));
+  }
   store_.reset();
   ASSERT_TRUE(Database::Open(path_).value()->Execute(
       "ALTER TABLE sandboxes DROP COLUMN driver; ALTER TABLE sandboxes DROP COLUMN ingress_wakes;"
       "ALTER TABLE sandboxes DROP COLUMN saved_mib;"
       "ALTER TABLE templates DROP COLUMN driver; PRAGMA user_version = 1"));
+  for (int opening = 0; opening < 2; ++opening) {  // by the upgrade, and afterwards
+    store_ = Open(path_).value();
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      const Sandbox found = Find("sb-" + std::to_string(i));
+      EXPECT_EQ(found.driver, "jail");
+      EXPECT_FALSE(found.ingress_wakes);
+      EXPECT_EQ(found.saved_mib, 0);
+      EXPECT_EQ(found.egress, policies[i]);
+      EXPECT_EQ(found.name, "quick-fox-" + std::to_string(i));
+    }
+    store_.reset();
+  }
   store_ = Open(path_).value();
-  const Sandbox found = Find("sb-1");
-  EXPECT_EQ(found.driver, "jail");
-  EXPECT_FALSE(found.ingress_wakes);
-  EXPECT_EQ(found.saved_mib, 0);
-  EXPECT_EQ(found.egress, sandbox.egress);
-  EXPECT_EQ(found.name, "quick-fox");
 }
 
 TEST_F(StoreTest, RefusesAFileOfANewerProgram) {
