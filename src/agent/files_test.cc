@@ -373,7 +373,7 @@ TEST_P(FilesTest, refuses_to_remove_the_root_dots_and_mount_points) {
   EXPECT_EQ(CodeOf(Remove(agent_->Connect(), {folder_ + "/.", true})), errors::kAgentBadRequest);
   EXPECT_EQ(CodeOf(Remove(agent_->Connect(), {folder_ + "/..", true})), errors::kAgentBadRequest);
   RunIn(*agent_, "mkdir -p " + Path("a/mount") + " && mount -t tmpfs tmpfs " + Path("a/mount") +
-                    " && touch " + Path("a/mount/file"));
+                     " && touch " + Path("a/mount/file"));
   EXPECT_EQ(CodeOf(Remove(agent_->Connect(), {Path("a"), true})), errors::kAgentRefused);
   EXPECT_EQ(RunIn(*agent_, "ls " + Path("a/mount")).output, "file\n");
 }
