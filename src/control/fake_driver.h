@@ -7,12 +7,38 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "errors/machine.h"
 #include "machine/driver.h"
 
 namespace caisson::control {
+
+// May be set while threads of what is tested call it.
+class Hook {
+ public:
+  using Work = std::function<Result<void>(const std::string& operation, const std::string& id)>;
+
+  Hook& operator=(Work work) {
+    auto set = std::make_shared<const Work>(std::move(work));
+    const std::lock_guard lock(mutex_);
+    work_.swap(set);
+    return *this;
+  }
+  Result<void> operator()(const std::string& operation, const std::string& id) const {
+    std::shared_ptr<const Work> work;
+    {
+      const std::lock_guard lock(mutex_);
+      work = work_;
+    }
+    return work && *work ? (*work)(operation, id) : Result<void>();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Work> work_;
+};
 
 class FakeDriver : public machine::Driver {
  public:
@@ -121,12 +147,12 @@ class FakeDriver : public machine::Driver {
   std::string name = "fake";
   bool saves_memory = false;
   // Called at the start of each operation; what it fails with is the outcome.
-  std::function<Result<void>(const std::string& operation, const std::string& id)> before;
+  Hook before;
   std::map<std::string, Entry> machines;
 
  private:
   Result<void> Before(const std::string& operation, const std::string& id) {
-    return before ? before(operation, id) : Result<void>();
+    return before(operation, id);
   }
   Result<void> Change(const std::string& id, const std::function<void(Entry&)>& change) {
     const std::lock_guard lock(mutex_);
