@@ -101,10 +101,6 @@ bool KillListed(const std::string& directory) {
   return any;
 }
 
-}  // namespace
-
-namespace {
-
 // Where groups are made. Looked for once: that reads all mounts, of which each machine has some.
 struct Parents {
   std::array<os::ControllerPlace, 3> controllers;

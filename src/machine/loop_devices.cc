@@ -29,6 +29,13 @@ using std::chrono::milliseconds;
 constexpr std::string_view kDevices = "/dev/";
 constexpr std::uint32_t kBlockBytes = 4096;
 
+// The file behind a device ("loop7"); empty when it is not attached.
+std::string FileBehind(const std::string& name) {
+  auto file = os::ReadSmallFile("/sys/block/" + name + "/loop/backing_file").value_or("");
+  if (file.ends_with('\n')) file.pop_back();
+  return file;
+}
+
 // Calls `visit` with every attached loop device and the file behind it, until it returns false.
 void ForEachLoop(const std::function<bool(const std::string& device, std::string file)>& visit) {
   DIR* blocks = ::opendir("/sys/block");
@@ -36,10 +43,9 @@ void ForEachLoop(const std::function<bool(const std::string& device, std::string
   while (const dirent* entry = ::readdir(blocks)) {
     const std::string name = entry->d_name;
     if (!name.starts_with("loop")) continue;
-    auto file = os::ReadSmallFile("/sys/block/" + name + "/loop/backing_file");
-    if (!file) continue;  // not attached
-    if (file->ends_with('\n')) file->pop_back();
-    if (!visit(std::string(kDevices) + name, *std::move(file))) break;
+    std::string file = FileBehind(name);
+    if (file.empty()) continue;
+    if (!visit(std::string(kDevices) + name, std::move(file))) break;
   }
   ::closedir(blocks);
 }
@@ -53,11 +59,6 @@ bool IsUnwritten(const std::string& file) {
   if (::fcntl(opened->get(), F_SETLEASE, F_RDLCK) != 0) return false;
   (void)::fcntl(opened->get(), F_SETLEASE, F_UNLCK);
   return true;
-}
-
-bool IsBehind(const std::string& name, const std::string& file) {
-  const auto backing = os::ReadSmallFile("/sys/block/" + name + "/loop/backing_file");
-  return backing && std::string_view(*backing).substr(0, backing->find('\n')) == file;
 }
 
 // Where files were found last, for which a look at all loop devices is spared.
@@ -106,7 +107,7 @@ Result<os::UniqueFd> OpenFreeLoop(int control, std::string& device) {
 
 std::string FindLoop(const std::string& file) {
   std::string found = Known().Of(file);
-  if (!found.empty() && IsBehind(found.substr(kDevices.size()), file)) return found;
+  if (!found.empty() && FileBehind(found.substr(kDevices.size())) == file) return found;
   found.clear();
   if (!IsUnwritten(file)) {
     ForEachLoop([&](const std::string& device, const std::string& backing) {

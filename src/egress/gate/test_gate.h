@@ -202,11 +202,9 @@ class TestGate {
     stop_ = true;
     Wake();
     helper_.join();
-    channel_.reset();  // the gate ends with it
+    ::shutdown(channel_->fd(), SHUT_WR);  // the gate ends with it, and may still tell something
     gate_.join();
-    // It may have had something to tell.
-    EXPECT_TRUE(end_ || end_.error().message.ends_with("EPIPE (Broken pipe)"))
-        << end_.error().message;
+    EXPECT_TRUE(end_) << end_.error().message;
   }
 
   // As the helper: returns once the gate holds to it.
