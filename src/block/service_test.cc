@@ -302,6 +302,7 @@ TEST_F(ServiceTest, CancelsARunThatWaitsAtOnce) {
   NextOf("hello");
   Send(RunLine("first", "wait"));
   NextOf("accepted");
+  WaitUntil([this] { return runtime_.running == 1; });
   Send(RunLine("second", "done 1"));
   NextOf("accepted");
   Send(R"({"id":"second","op":"cancel"})"
