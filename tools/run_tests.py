@@ -92,7 +92,7 @@ def sanitized(tally: Tally, full: bool) -> None:
     if not build("fuzz", tally):
         return
     ctest("fuzz", tally, "-L", "unit", env=SANITIZER_ENV)
-    command = [sys.executable, "tools/run_fuzzers.py", "--seconds", "180" if full else "20"]
+    command = [sys.executable, "tools/run_fuzzers.py", "--seconds", "180" if full else "10"]
     tally.add("fuzzers", run(command))
 
 
