@@ -339,9 +339,15 @@ Result<void> Groups::Freeze() {
 
 Result<void> Groups::Thaw() { return SetFrozen(false); }
 
-// Whether anything was there to kill.
+// Whether anything was there to kill. The agent goes first: who waits for a command shall be told
+// that the machine has ended, not that the command was killed.
 bool Groups::KillOnce() const {
   bool any = false;
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    if (!hierarchy.limits()) continue;  // else its commands are apart
+    any |= KillListed(RuntimesGroup(hierarchy.directory));
+    any |= KillListed(hierarchy.directory + (hierarchy.version == 2 ? kAgent : ""));
+  }
   for (const Hierarchy& hierarchy : hierarchies_) {
     const std::string& outer = hierarchy.directory;
     if (hierarchy.version == 2 && os::NumberIn(outer + "/cgroup.events", "populated") == 1) {

@@ -3,9 +3,11 @@
 // use it.
 #include "machine/groups.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +110,50 @@ TEST_F(GroupsOfHost, TheFreezerOfVersion1StopsAndKillsToo) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+// The agent in groups that a container runtime has made for it, as HaveAgent says.
+TEST_F(GroupsOfHost, AnAgentThatIsKilledHasNotSeenItsCommandsDie) {
+  constexpr int kMany = 100;  // so that the last is killed well after the first
+  const json::Value all = groups_.ToJson();
+  const std::string runtimes = "/" + Name();
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_TRUE(groups_.Make());
+    const auto enter = [&all](const std::string& below) {
+      for (const json::Value& item : all.as_array()) {
+        const std::string directory = item.Find("directory")->as_string() + below;
+        if (!item.Find("pids")->as_bool() && !item.Find("memory")->as_bool()) continue;
+        ::mkdir(directory.c_str(), 0755);
+        if (!os::WriteSmallFile(directory + "/cgroup.procs", "0")) ::_exit(1);
+      }
+    };
+    int told[2];
+    ASSERT_EQ(::pipe2(told, O_CLOEXEC), 0);
+    const pid_t agent = ::fork();
+    if (agent == 0) {
+      for (int i = 0; i < kMany; ++i) {
+        if (::fork() != 0) continue;
+        enter("/commands");
+        (void)!::write(told[1], "+", 1);
+        for (;;) ::pause();
+      }
+      enter(runtimes);
+      (void)!::write(told[1], "+", 1);
+      ::wait(nullptr);
+      (void)!::write(told[1], "!", 1);
+      ::_exit(0);
+    }
+    ::close(told[1]);
+    std::string said;
+    for (char c = 0; said.size() < kMany + 1 && ::read(told[0], &c, 1) == 1;) said += c;
+    ASSERT_TRUE(groups_.Kill(5s));
+    for (char c = 0; ::read(told[0], &c, 1) == 1;) said += c;
+    EXPECT_EQ(said, std::string(kMany + 1, '+')) << "round " << round;
+    ::close(told[0]);
+    int status = 0;
+    ASSERT_EQ(::waitpid(agent, &status, 0), agent);
+    ASSERT_TRUE(groups_.Remove(5s));
+  }
 }
 
 TEST_F(GroupsOfHost, LimitsAreWhatWasAskedForAndTheAgentHasMore) {

@@ -237,8 +237,9 @@ class Rows {
   // Running and paused ones first, then the newest.
   virtual Result<std::vector<Sandbox>> Sandboxes(const SandboxFilter& filter) = 0;
   virtual Result<std::int64_t> CountSandboxes(const SandboxFilter& filter) = 0;
-  // Writes the whole row when the stored revision is still that of `sandbox`, and counts it up in
-  // both; else fails with store.stale.
+  // Writes the row, but for what it has for its life (id, tenant, host, who created it and when),
+  // when the stored revision is still that of `sandbox`, and counts it up in both; else fails with
+  // store.stale.
   virtual Result<void> UpdateSandbox(Sandbox& sandbox) = 0;
   // By tenant, of what is not terminal.
   virtual Result<std::map<std::string, Usage>> UsageByTenant(const std::string& host) = 0;

@@ -2,12 +2,17 @@
 // Which column holds which member: the one place that says it, for writing and reading alike.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "store/store.h"
 
 namespace caisson::store::sqlite {
 
+// kName; Columns(row, visit), which calls visit(column, member) for each; and, where there are
+// such, kFixed: the columns that a row has for its life.
 template <typename Row>
-struct Table;  // name, and Visit(row, visit) that calls visit(column, member) for each
+struct Table;
 
 template <>
 struct Table<Tenant> {
@@ -58,6 +63,8 @@ struct Table<AccessToken> {
 template <>
 struct Table<Sandbox> {
   static constexpr const char* kName = "sandboxes";
+  static constexpr std::array<std::string_view, 5> kFixed = {"id", "tenant", "host", "created_by",
+                                                             "created_at"};
   template <typename Row, typename Visit>
   static void Columns(Row& row, Visit visit) {
     visit("id", row.id);

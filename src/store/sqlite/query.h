@@ -2,6 +2,7 @@
 // SQL made from the tables of columns.h.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,16 +97,29 @@ Result<void> InsertRow(Database& database, const Row& row, std::string_view verb
   return statement->Run();
 }
 
+// Whether a row has this for its life: it is not written again, nor are the indexes over it.
+template <typename Row>
+bool IsFixed(std::string_view column) {
+  if constexpr (requires { Table<Row>::kFixed; }) {
+    return std::ranges::find(Table<Row>::kFixed, column) != Table<Row>::kFixed.end();
+  }
+  return false;
+}
+
 // `rest` is the condition, with parameters that follow those of the columns.
 template <typename Row, typename... Values>
 Result<void> UpdateRow(Database& database, const Row& row, const std::string& rest,
                        const Values&... values) {
-  static const std::string head = std::string("UPDATE ") + Table<Row>::kName + " SET " +
-                                  Joined(ColumnNames<Row>(), "{} = ?") + " ";
+  static const std::string head = [] {
+    std::vector<std::string> names = ColumnNames<Row>();
+    std::erase_if(names, [](const std::string& name) { return IsFixed<Row>(name); });
+    return std::string("UPDATE ") + Table<Row>::kName + " SET " + Joined(names, "{} = ?") + " ";
+  }();
   CAISSON_ASSIGN(auto statement, database.Prepare(head + rest));
   int index = 0;
-  Table<Row>::Columns(row,
-                      [&](const char*, const auto& member) { Put(*statement, index++, member); });
+  Table<Row>::Columns(row, [&](const char* name, const auto& member) {
+    if (!IsFixed<Row>(name)) Put(*statement, index++, member);
+  });
   (Put(*statement, index++, values), ...);
   return statement->Run();
 }

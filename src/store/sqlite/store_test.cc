@@ -112,6 +112,27 @@ TEST_F(StoreTest, RefusesAnUpdateOfWhatHasChanged) {
   EXPECT_EQ(two.revision, 0);
 }
 
+TEST_F(StoreTest, AnUpdateLeavesWhatASandboxHasForItsLife) {
+  Sandbox sandbox = Make("sb-1", "box");
+  sandbox.created_by = "key-1";
+  sandbox.created_at = 7;
+  ASSERT_TRUE(Insert(sandbox));
+  sandbox.tenant = "bob";
+  sandbox.host = "there";
+  sandbox.created_by = "key-2";
+  sandbox.created_at = 8;
+  sandbox.name = "other";
+  sandbox.state = SandboxState::kRunning;
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.UpdateSandbox(sandbox); }));
+  const Sandbox found = Find("sb-1");
+  EXPECT_EQ(found.tenant, "alice");
+  EXPECT_EQ(found.host, "here");
+  EXPECT_EQ(found.created_by, "key-1");
+  EXPECT_EQ(found.created_at, 7);
+  EXPECT_EQ(found.name, "other");
+  EXPECT_EQ(found.state, SandboxState::kRunning);
+}
+
 TEST_F(StoreTest, UndoesATransactionThatFails) {
   auto outcome = store_->Write([&](Rows& rows) -> Result<void> {
     CAISSON_TRY(rows.InsertSandbox(Make("sb-1", "box")));
