@@ -35,14 +35,11 @@ http::ErrorAnswer MakeErrorAnswer() { return AnswerOf; }
 
 std::function<void(const http::Served&)> MakeServedHook(Context& context) {
   return [&context](const http::Served& served) {
-    const std::string route(served.request != nullptr && !served.request->pattern.empty()
-                                ? served.request->pattern
-                                : "none");
+    const std::string_view route = served.request != nullptr && !served.request->pattern.empty()
+                                       ? std::string_view(served.request->pattern)
+                                       : "none";
     const double seconds = std::chrono::duration<double>(served.duration).count();
-    context.metrics.Count("caisson_http_requests_total",
-                          fmt::format("route=\"{}\",status=\"{}\"", route, served.status));
-    context.metrics.Observe("caisson_http_request_seconds", fmt::format("route=\"{}\"", route),
-                            seconds);
+    context.metrics.CountRequest(route, served.status, seconds);
     json::Object fields{{"status", served.status},     {"ms", seconds * 1000},
                         {"bytes_in", served.bytes_in}, {"bytes_out", served.bytes_out},
                         {"whole", served.whole},       {"route", route}};
@@ -52,7 +49,7 @@ std::function<void(const http::Served&)> MakeServedHook(Context& context) {
       fields.Set("peer", served.request->peer);
       fields.Set("request_id", ValidUtf8(served.request->id));
     }
-    context.log.Info("request", fields);
+    context.log.Info("request", std::move(fields));
   };
 }
 

@@ -10,15 +10,22 @@
 
 namespace caisson::api {
 
-void Log::Say(std::string_view level, std::string_view message, const json::Object& fields) {
-  json::Object line{
-      {"time", Timestamp(NowMilliseconds())}, {"level", level}, {"message", ValidUtf8(message)}};
-  for (const auto& [key, value] : fields) line.Set(key, value);
-  auto text = json::Write(json::Value(std::move(line)), {.ensure_ascii = true});
-  if (!text) return;
-  *text += '\n';
+void Log::Say(std::string_view level, std::string_view message, json::Object fields) {
+  constexpr json::WriteOptions kEscaped{.ensure_ascii = true};
+  auto line = json::Write(json::Object{{"time", Timestamp(NowMilliseconds())},
+                                       {"level", level},
+                                       {"message", ValidUtf8(message)}},
+                          kEscaped);
+  const bool has_fields = !fields.empty();
+  const auto more = json::Write(json::Value(std::move(fields)), kEscaped);
+  if (!line || !more) return;
+  if (has_fields) {  // one object of both
+    line->back() = ',';
+    *line += std::string_view(*more).substr(1);
+  }
+  *line += '\n';
   // One call a line, so that lines of several threads do not mix.
-  [[maybe_unused]] const ssize_t written = write(descriptor_, text->data(), text->size());
+  [[maybe_unused]] const ssize_t written = write(descriptor_, line->data(), line->size());
 }
 
 }  // namespace caisson::api

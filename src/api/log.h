@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "json/value.h"
 
@@ -14,12 +15,12 @@ class Log {
   explicit Log(int descriptor) : descriptor_(descriptor) {}
 
   // {"time","level","message", …fields}
-  void Say(std::string_view level, std::string_view message, const json::Object& fields = {});
-  void Info(std::string_view message, const json::Object& fields = {}) {
-    Say("info", message, fields);
+  void Say(std::string_view level, std::string_view message, json::Object fields = {});
+  void Info(std::string_view message, json::Object fields = {}) {
+    Say("info", message, std::move(fields));
   }
-  void Error(std::string_view message, const json::Object& fields = {}) {
-    Say("error", message, fields);
+  void Error(std::string_view message, json::Object fields = {}) {
+    Say("error", message, std::move(fields));
   }
 
  private:
