@@ -243,7 +243,8 @@ TEST_P(DriverConformance, APauseInMemoryStopsProcessesAndResumeLetsThemGoOn) {
                 "if os.fork() == 0:\n"
                 "  os.setsid()\n"
                 "  for i in range(10000):\n"
-                "    open('/var/count', 'w').write(str(i)); time.sleep(0.01)\n"),
+                "    open('/var/next', 'w').write(str(i))\n"
+                "    os.rename('/var/next', '/var/count'); time.sleep(0.01)\n"),
             "");
   const std::string now = "import time; time.sleep(0.1); print(open('/var/count').read())";
   for (int round = 0; round < 3; ++round) {

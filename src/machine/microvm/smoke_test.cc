@@ -98,8 +98,9 @@ TEST_F(VirtualMachines, GoOnFromATemplateEachAsItselfAndTheirProcessesOutliveAPa
   const auto process =
       agent::StartProcess(*driver_->Connect("one"),
                           {.argv = {"/usr/bin/python3", "-ISc",
-                                    "import time\nfor i in range(1, 10**6):\n"
-                                    "  open('/run/count', 'w').write(str(i)); time.sleep(0.2)"},
+                                    "import os, time\nfor i in range(1, 10**6):\n"
+                                    "  open('/run/next', 'w').write(str(i))\n"
+                                    "  os.rename('/run/next', '/run/count'); time.sleep(0.2)"},
                            .env = {{"PATH", "/usr/bin:/bin"}},
                            .cwd = "/",
                            .pty = {}});
