@@ -99,8 +99,8 @@ void ChannelPump::Flush() {
   if (!again_.is_set()) {
     stream_->Want(EPOLLIN | (out.empty() ? 0u : static_cast<unsigned>(EPOLLOUT)));
   }
-  if (congested() != was_congested_) {
-    was_congested_ = congested();
+  if (some_wait_ && !congested()) {
+    some_wait_ = false;
     for (const auto& [channel, link] : links_) WantOf(channel);
   }
 }
@@ -112,7 +112,13 @@ void ChannelPump::WantOf(std::uint32_t channel) {
   if (found == links_.end()) return;
   Link& link = found->second;
   std::uint32_t wanted = EPOLLHUP;
-  if (!link.read_over && !congested() && channels_.Room(channel) > 0) wanted |= EPOLLIN;
+  if (!link.read_over && channels_.Room(channel) > 0) {
+    if (congested()) {
+      some_wait_ = true;  // also when the stream takes all of it at once, right after this
+    } else {
+      wanted |= EPOLLIN;
+    }
+  }
   if (link.written < link.pending.size()) wanted |= EPOLLOUT;
   // A socket that is closed at its other end says so again and again.
   link.source->Want(link.hung_up && (wanted & EPOLLIN) == 0 ? 0 : wanted);

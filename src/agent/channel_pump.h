@@ -80,7 +80,7 @@ class ChannelPump final : private ChannelEvents {
   std::unique_ptr<guest::EventSource> stream_;
   guest::Timer again_;  // the port has no host for a moment
   std::size_t sent_ = 0;
-  bool was_congested_ = false;
+  bool some_wait_ = false;  // of the links, until the stream is not congested
 };
 
 }  // namespace caisson::agent

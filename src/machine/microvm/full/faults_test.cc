@@ -78,6 +78,17 @@ class VmFaults : public testing::Test {
     }
     return found;
   }
+  void KillQemusAndResume(const std::string& id) {
+    for (const pid_t pid : Qemus()) ::kill(pid, SIGKILL);
+    State state = State::kRunning;
+    for (int i = 0; i < 100 && state != State::kStopped; ++i) {
+      state = driver_->List().value().at(0).state;
+      ::usleep(50'000);
+    }
+    EXPECT_EQ(state, State::kStopped);
+    const auto resumed = driver_->Resume(id);
+    ASSERT_TRUE(resumed) << resumed.error().message;
+  }
   std::size_t DirectoriesLeft() const {
     return static_cast<std::size_t>(
         std::distance(fs::directory_iterator(helper_->state() + "/machines"), {}));
@@ -137,16 +148,25 @@ TEST_F(VmFaults, AQemuThatIsKilledLeavesAMachineThatBootsFromItsDisk) {
   Start([](MicrovmOptions&) {});
   ASSERT_TRUE(driver_->Create(Spec("one")));
   EXPECT_EQ(Say("one", "import os; open('/var/kept', 'w').write('1'); os.sync()"), "");
-  for (const pid_t pid : Qemus()) ::kill(pid, SIGKILL);
-  State state = State::kRunning;
-  for (int i = 0; i < 100 && state != State::kStopped; ++i) {
-    state = driver_->List().value().at(0).state;
-    ::usleep(50'000);
-  }
-  EXPECT_EQ(state, State::kStopped);
-  const auto resumed = driver_->Resume("one");
-  ASSERT_TRUE(resumed) << resumed.error().message;
+  KillQemusAndResume("one");
   EXPECT_EQ(Say("one", "print(open('/var/kept').read())"), "1\n");
+}
+
+TEST_F(VmFaults, WhatWasWrittenTenSecondsBeforeAQemuIsKilledIsOnTheDiskWithoutASync) {
+  Start([](MicrovmOptions&) {});
+  ASSERT_TRUE(driver_->Create(Spec("one")));
+  EXPECT_EQ(Say("one",
+                "import os\n"
+                "os.mkdir('/var/there')\n"
+                "open('/var/there/small', 'w').write('1')\n"
+                "open('/var/there/large', 'w').write('x' * 1000000)"),
+            "");
+  ::sleep(10);
+  KillQemusAndResume("one");
+  EXPECT_EQ(
+      Say("one",
+          "print(open('/var/there/small').read(), open('/var/there/large').read().count('x'))"),
+      "1 1000000\n");
 }
 
 TEST_F(VmFaults, KvmIsTakenWhenATrialBootComesUpAndOneThatHangsIsFoundOut) {
