@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
@@ -22,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 import real_service
 
 BIN = real_service.BUILD
+PREPARED_WITHIN = 600  # seconds
 ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
 
 
@@ -55,9 +57,21 @@ class Service:
             return
         for kind in kinds:
             begin = time.monotonic()
-            sandbox = self._call("POST", "/v1/sandboxes", kind)["data"]["id"]
+            sandbox = self._first(kind)
             self._call("DELETE", f"/v1/sandboxes/{sandbox}")
             print(f"{self.driver}: the first machine of {kind} took {time.monotonic() - begin:.1f} s", flush=True)
+
+    def _first(self, kind):
+        """While its template is made, who asks is told to come again."""
+        deadline = time.monotonic() + PREPARED_WITHIN
+        while True:
+            try:
+                return self._call("POST", "/v1/sandboxes", kind)["data"]["id"]
+            except urllib.error.HTTPError as error:
+                told = error.read().decode(errors="replace")
+                if error.code != 503 or "Retry-After" not in error.headers or time.monotonic() > deadline:
+                    raise SystemExit(f"no machine of {kind}: {error.code} {told}") from error
+                time.sleep(int(error.headers["Retry-After"]))
 
     def _call(self, method, path, body=None):
         request = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(),
