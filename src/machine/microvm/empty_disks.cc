@@ -25,14 +25,23 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kBytesPerInode = 16 << 10;
 constexpr std::uint64_t kLargeJournalFrom = 512ull << 20;
+constexpr std::uint64_t kBlockBytes = 4096;
+// A file system that grows wants a transaction as large as what is reserved for its descriptors,
+// and a journal has none beyond a quarter of itself: mkfs would reserve 4 MiB from 8 GiB on, too
+// much for the journal here. Beyond this growth the kernel puts descriptors elsewhere.
+constexpr std::uint64_t kEasyGrowth = 4;
+// Of what Format makes: what was kept by another version is none of this one's.
+constexpr int kFormat = 2;
 
 Result<os::ProgramEnd> RunMkfs(std::uint64_t bytes, std::string_view more,
                                const std::string& file) {
   const int journal = bytes >= kLargeJournalFrom ? 16 : 4;
-  return os::RunProgram(
-      {.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L", "machine", "-J",
-                     fmt::format("size={}", journal), "-N", std::to_string(bytes / kBytesPerInode),
-                     "-E", fmt::format("{}nodiscard,lazy_itable_init=1", more), file}});
+  return os::RunProgram({.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L",
+                                       "machine", "-J", fmt::format("size={}", journal), "-N",
+                                       std::to_string(bytes / kBytesPerInode), "-E",
+                                       fmt::format("{}nodiscard,lazy_itable_init=1,resize={}", more,
+                                                   bytes / kBlockBytes * kEasyGrowth),
+                                       file}});
 }
 
 Result<void> Format(std::uint64_t bytes, const std::string& file) {
@@ -52,7 +61,7 @@ Result<void> Format(std::uint64_t bytes, const std::string& file) {
 }  // namespace
 
 Result<os::UniqueFd> EmptyDisks::Find(std::uint64_t bytes) {
-  const std::string file = fmt::format("{}/{}.img", directory_, bytes);
+  const std::string file = fmt::format("{}/{}-{}.img", directory_, bytes, kFormat);
   const std::lock_guard lock(mutex_);
   os::UniqueFd kept(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (kept.valid()) {

@@ -162,6 +162,20 @@ TEST_F(VmFaults, WhatWasWrittenTenSecondsBeforeAQemuIsKilledIsOnTheDiskWithoutAS
   EXPECT_EQ(Say("one", "print(open('/var/kept').read())"), "1\n");
 }
 
+TEST_F(VmFaults, ALargeDiskGrowsWhileItIsUsed) {
+  Start([](MicrovmOptions&) {});
+  MachineSpec spec = Spec("one");
+  spec.disk_bytes = 10ull << 30;
+  ASSERT_TRUE(driver_->Create(spec));
+  for (const std::uint64_t gibibytes : {11ull, 39ull}) {
+    const auto grown = driver_->Resize("one", gibibytes << 30);
+    ASSERT_TRUE(grown) << grown.error().message;
+    EXPECT_EQ(Say("one", "import os; print(os.statvfs('/').f_blocks * 4096 > " +
+                             std::to_string(gibibytes) + " * 0.97 * 2**30)"),
+              "True\n");
+  }
+}
+
 TEST_F(VmFaults, KvmIsTakenWhenATrialBootComesUpAndOneThatHangsIsFoundOut) {
   if (::access("/dev/kvm", R_OK | W_OK) != 0) GTEST_SKIP() << "there is no /dev/kvm";
   Start([](MicrovmOptions& options) { options.try_kvm = true; });
