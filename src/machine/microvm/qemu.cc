@@ -135,15 +135,17 @@ json::Object IgnoreShared() {
 Result<void> Qemu::Load() {
   CAISSON_TRY(Tell("migrate-set-capabilities", IgnoreShared()));
   if (plan_.base.empty()) return {};
-  CAISSON_TRY(Tell("migrate-incoming",
-                   json::Object{{"uri", std::string("file:") + kInsideBase + "/state"}}));
+  CAISSON_ASSIGN(const std::string uri,
+                 qmp_->MigrationUri(std::string(kInsideBase) + "/state", O_RDONLY));
+  CAISSON_TRY(Tell("migrate-incoming", json::Object{{"uri", uri}}));
   CAISSON_TRY(qmp_->AwaitLoaded(kQemuPatience));
   return GoOn();
 }
 
 Result<void> Qemu::Save() {
   // Both files are there already, since only the helper makes any.
-  CAISSON_TRY(Tell("migrate", json::Object{{"uri", "file:" + Own("state")}}));
+  CAISSON_ASSIGN(const std::string uri, qmp_->MigrationUri(Own("state"), O_WRONLY | O_TRUNC));
+  CAISSON_TRY(Tell("migrate", json::Object{{"uri", uri}}));
   CAISSON_TRY(qmp_->AwaitMigration(kSavePatience));
   struct stat memory{};
   if (::stat(Own("memory").c_str(), &memory) != 0) return os::SyscallError("find the new memory");

@@ -8,11 +8,14 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "errors/machine.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "os/fd_passing.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::microvm {
@@ -21,6 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxLine = 1u << 20;
+constexpr std::pair<std::int64_t, std::int64_t> kFilesSince{8, 2};
 
 std::unexpected<Status> Failed(const std::string& what) {
   return Fail(errors::kMachineVmFailed, what);
@@ -28,6 +32,10 @@ std::unexpected<Status> Failed(const std::string& what) {
 
 std::string TextOf(const json::Value* value) {
   return value != nullptr && value->is_string() ? value->as_string() : "";
+}
+
+std::int64_t NumberOf(const json::Value* value) {
+  return value != nullptr && value->is_int() ? value->as_int() : 0;
 }
 
 void Sleep(milliseconds time) {
@@ -72,19 +80,39 @@ void Qmp::Forget() {
 }
 
 Result<void> Qmp::Begin(milliseconds patience) {
-  CAISSON_TRY(ReadLine(Clock::now() + patience));
+  CAISSON_ASSIGN(const std::string greeting, ReadLine(Clock::now() + patience));
+  const auto read = json::Read(greeting, {.max_bytes = kMaxLine, .max_depth = 16});
+  const json::Value* at = read ? &*read : nullptr;
+  for (const char* part : {"QMP", "version", "qemu"}) {
+    if (at != nullptr) at = at->is_object() ? at->Find(part) : nullptr;
+  }
+  if (at == nullptr || !at->is_object()) return Failed("QEMU's monitor does not tell its version");
+  takes_files_ = std::pair(NumberOf(at->Find("major")), NumberOf(at->Find("minor"))) >= kFilesSince;
   CAISSON_TRY(Do("qmp_capabilities", {}, patience));
   return {};
 }
 
-Result<json::Value> Qmp::Do(std::string_view command, json::Object arguments,
-                            milliseconds patience) {
+Result<std::string> Qmp::MigrationUri(const std::string& path, int open_flags) {
+  if (takes_files_) return "file:" + path;
+  CAISSON_ASSIGN(const os::UniqueFd file, os::OpenFile(path, open_flags));
+  const char* const name = "state";  // another one of this name is closed
+  CAISSON_TRY(Do("getfd", json::Object{{"fdname", name}}, std::chrono::seconds(10), file.get()));
+  return std::string("fd:") + name;
+}
+
+Result<json::Value> Qmp::Do(std::string_view command, json::Object arguments, milliseconds patience,
+                            std::optional<int> fd) {
   CAISSON_ASSIGN(std::string text,
                  json::Write(json::Object{{"execute", command},
                                           {"arguments", json::Value(std::move(arguments))}}));
   text += '\n';
-  if (::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(text.size())) {
+  iovec piece{text.data(), text.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  os::FdSpace<1> along;
+  if (fd) along.Attach(message, std::span(&*fd, 1));
+  if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
     return Failed("QEMU has ended");
   }
   const auto deadline = Clock::now() + patience;

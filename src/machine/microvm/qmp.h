@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,9 +21,15 @@ class Qmp {
 
   // Reads the greeting and begins. Fails with machine.vm_failed.
   Result<void> Begin(std::chrono::milliseconds patience);
-  // What it returns. Fails with machine.vm_failed, whose message has QEMU's own words.
+  // What it returns. Fails with machine.vm_failed, whose message has QEMU's own words. A descriptor
+  // goes along; it stays the caller's.
   Result<json::Value> Do(std::string_view command, json::Object arguments = {},
-                         std::chrono::milliseconds patience = std::chrono::seconds(10));
+                         std::chrono::milliseconds patience = std::chrono::seconds(10),
+                         std::optional<int> fd = {});
+  // What `migrate` and `migrate-incoming` call the file at this path, which is the same here and
+  // for QEMU: "file:" since QEMU 8.2 (qapi/migration.json), before that a descriptor that it is
+  // given.
+  Result<std::string> MigrationUri(const std::string& path, int open_flags);
   // Asks every few milliseconds until the migration that was begun is completed.
   Result<void> AwaitMigration(std::chrono::milliseconds patience);
   // Throws away what it has said unasked meanwhile, so that it need not keep that. Never waits.
@@ -36,6 +43,7 @@ class Qmp {
 
   os::UniqueFd socket_;
   std::string buffer_;
+  bool takes_files_ = false;  // "file:" as a migration's end
 };
 
 }  // namespace caisson::machine::microvm
