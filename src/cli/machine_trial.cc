@@ -48,7 +48,8 @@ constexpr std::array kKinds = {Kind{"jail", "jail", "auto", milliseconds(15'000)
                                Kind{"oci-runsc", "oci", "runsc", milliseconds(30'000)},
                                Kind{"oci-runc", "oci", "runc", milliseconds(30'000)},
                                // KVM that hangs is found out first, and a kernel boots.
-                               Kind{"microvm", "microvm", "auto", milliseconds(90'000)}};
+                               Kind{"microvm", "microvm", "auto", milliseconds(90'000)},
+                               Kind{"firecracker", "firecracker", "auto", milliseconds(90'000)}};
 constexpr milliseconds kTemplatePatience{70'000};
 constexpr milliseconds kPatienceOfAttack{120'000};
 constexpr const char* kMachine = "caisson-doctor";

@@ -14,7 +14,7 @@
 namespace caisson::cli {
 
 struct DriverReport {
-  std::string name;  // "jail", "oci-runsc", "oci-runc", "microvm"
+  std::string name;  // "jail", "oci-runsc", "oci-runc", "microvm", "firecracker"
   bool works = false;
   std::string reason;  // why not
   std::string isolation_class;
