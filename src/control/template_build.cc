@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "agent/client.h"
 #include "base/foreign_text.h"
 #include "errors/control.h"
+#include "errors/machine.h"
 
 namespace caisson::control {
 namespace {
@@ -136,6 +138,23 @@ class Steps {
   Clock::time_point deadline_;
 };
 
+// What virtual machines of its shape start from may not be there yet; nobody waits for an answer to
+// a build.
+Result<void> MakeMachine(machine::Driver& driver, const TemplateBuild& build, LineLog& log,
+                         const std::stop_token& stop) {
+  const auto deadline = Clock::now() + build.time_limit;
+  for (bool is_first = true;; is_first = false) {
+    const auto made = driver.Create(build.machine);
+    if (made) return {};
+    if (made.error().code != errors::kMachinePreparing || Clock::now() >= deadline) {
+      return Fail(made.error());
+    }
+    if (is_first) log.Say("Wait for machines of this shape to be prepared");
+    std::this_thread::sleep_for(kLook);
+    if (stop.stop_requested()) return Stopped();
+  }
+}
+
 Result<machine::Snapshot> BuildIn(machine::Driver& driver, const TemplateBuild& build, LineLog& log,
                                   const std::stop_token& stop) {
   CAISSON_TRY(Steps(driver, build, log, stop).Run());
@@ -157,7 +176,7 @@ Result<machine::Snapshot> BuildTemplate(machine::Driver& driver, const TemplateB
   }
   LineLog lines(log, build.max_log_bytes);
   lines.Say(ShowForeignLine(fmt::format("From {}", build.file.from)));
-  CAISSON_TRY(driver.Create(build.machine));
+  CAISSON_TRY(MakeMachine(driver, build, lines, stop));
   auto built = BuildIn(driver, build, lines, stop);
   const auto destroyed = driver.Destroy(build.machine.id);
   if (built && !destroyed) {

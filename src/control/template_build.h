@@ -22,7 +22,8 @@ struct TemplateBuild {
   machine::MachineSpec machine;
   std::string snapshot;  // the id of what comes out, as of machines
   images::Dockerfile file;
-  std::chrono::milliseconds time_limit = std::chrono::minutes(30);  // for all steps
+  std::chrono::milliseconds time_limit =
+      std::chrono::minutes(30);          // for all steps; for the machine, too
   std::size_t max_log_bytes = 4u << 20;  // what is beyond is left out, and that is said
 };
 

@@ -12,6 +12,7 @@
 #include "agent/agent_under_test.h"
 #include "control/fake_driver.h"
 #include "errors/control.h"
+#include "errors/machine.h"
 
 namespace caisson::control {
 namespace {
@@ -102,6 +103,25 @@ TEST_F(TemplateBuildTest, ends_in_time_and_when_it_is_stopped) {
             "control.template_failed: line 2: the time for the build is over");
   build_.time_limit = std::chrono::minutes(1);
   EXPECT_EQ(Refusal("FROM devbox:1\nRUN echo stop here; sleep 100\n"),
+            "control.template_stopped: the build was stopped");
+}
+
+TEST_F(TemplateBuildTest, waits_for_its_machine_to_be_prepared) {
+  int asked = 0;
+  driver_->before = [&](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation != "create" || ++asked > 2) return {};
+    return Fail(errors::kMachinePreparing, "ask again");
+  };
+  EXPECT_TRUE(Build("FROM devbox:1\nRUN true\n"));
+  EXPECT_EQ(asked, 3);
+  driver_->taken.clear();
+  driver_->machines.clear();
+  asked = -1'000'000;
+  build_.time_limit = std::chrono::milliseconds(300);
+  EXPECT_EQ(Refusal("FROM devbox:1\nRUN true\n"), "machine.preparing: ask again");
+  build_.time_limit = std::chrono::minutes(1);
+  stop_.request_stop();
+  EXPECT_EQ(Refusal("FROM devbox:1\nRUN true\n"),
             "control.template_stopped: the build was stopped");
 }
 

@@ -91,6 +91,7 @@ class Policies(unittest.TestCase):
         cls.addClassCleanup(cls.service.remove)
         cls.service.start()
         cls.addClassCleanup(cls.service.stop)
+        real_service.prepare(cls.service.url, cls.service.key, {"shape": "s-1vcpu-256mb"})
 
     def call(self, method, path, body=None, expect=200):
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(self.service.url).netloc, timeout=300)

@@ -14,16 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 
 import real_service
 
 BIN = real_service.BUILD
-PREPARED_WITHIN = 600  # seconds
 ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
 
 
@@ -53,31 +49,12 @@ class Service:
 
     def warm(self, *kinds):
         """The first machine of an image and a shape takes longer than clients wait: a virtual one boots its template."""
-        if self.driver is None:
-            return
-        for kind in kinds:
-            begin = time.monotonic()
-            sandbox = self._first(kind)
-            self._call("DELETE", f"/v1/sandboxes/{sandbox}")
-            print(f"{self.driver}: the first machine of {kind} took {time.monotonic() - begin:.1f} s", flush=True)
+        if self.driver is not None:
+            for kind in kinds:
+                real_service.prepare(self.url, self.key, kind)
 
-    def _first(self, kind):
-        """While its template is made, who asks is told to come again."""
-        deadline = time.monotonic() + PREPARED_WITHIN
-        while True:
-            try:
-                return self._call("POST", "/v1/sandboxes", kind)["data"]["id"]
-            except urllib.error.HTTPError as error:
-                told = error.read().decode(errors="replace")
-                if error.code != 503 or "Retry-After" not in error.headers or time.monotonic() > deadline:
-                    raise SystemExit(f"no machine of {kind}: {error.code} {told}") from error
-                time.sleep(int(error.headers["Retry-After"]))
-
-    def _call(self, method, path, body=None):
-        request = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(),
-                                         {"X-Api-Key": self.key, "Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=300) as answer:
-            return json.load(answer)
+    def _call(self, method, path):
+        return real_service.call(self.url, self.key, method, path)
 
     def _close_real(self):
         if self._real.process is not None:

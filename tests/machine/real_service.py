@@ -13,12 +13,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CAISSON_BUILD", ROOT / "build/release"))
 BIN = BUILD / "bin"
 STORE = os.environ.get("CAISSON_IMAGES_DIR", str(ROOT / ".deps/images"))
 KERNEL = os.environ.get("CAISSON_GUEST_KERNEL", str(ROOT / ".deps/guest-kernel"))
+PREPARED_WITHIN = 600  # seconds
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 
 
@@ -55,6 +58,33 @@ def enter_own_world() -> None:
         raise OSError(ctypes.get_errno(), "unshare")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def call(url: str, key: str, method: str, path: str, body=None):
+    request = urllib.request.Request(url + path, None if body is None else json.dumps(body).encode(),
+                                     {"X-Api-Key": key, "Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        return json.load(answer)
+
+
+def prepare(url: str, key: str, kind: dict) -> None:
+    """Until there is a machine of it: the first one of an image and a shape boots the template of a virtual one, and who
+    asks meanwhile may be told to come again (503), of which a failed row is kept."""
+    begin = time.monotonic()
+    sandbox = None
+    while sandbox is None:
+        try:
+            sandbox = call(url, key, "POST", "/v1/sandboxes", kind)["data"]["id"]
+        except urllib.error.HTTPError as error:
+            told = error.read().decode(errors="replace")
+            if error.code != 503 or "Retry-After" not in error.headers or time.monotonic() > begin + PREPARED_WITHIN:
+                raise SystemExit(f"no machine of {kind}: {error.code} {told}") from error
+            for view in call(url, key, "GET", "/v1/sandboxes?limit=500")["data"]["data"]:
+                if view["status"] == "failed":
+                    call(url, key, "DELETE", f"/v1/sandboxes/{view['id']}")
+            time.sleep(int(error.headers["Retry-After"]))
+    call(url, key, "DELETE", f"/v1/sandboxes/{sandbox}")
+    print(f"the first machine of {kind} took {time.monotonic() - begin:.1f} s", flush=True)
 
 
 class RealService:
