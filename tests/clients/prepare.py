@@ -2,6 +2,7 @@
 """Installs a real client, pinned by hash, into a folder of its own.
 
 usage: prepare.py python-sdk|npm-sdk|schemathesis|langflow FOLDER. Exits with 77 (skipped) where the tools are missing.
+caisson-langflow instead puts our own package, as it is now, into the FOLDER of langflow.
 """
 
 import hashlib
@@ -27,6 +28,15 @@ def install_python(folder: pathlib.Path, pins: pathlib.Path) -> None:
                     "--require-hashes", "--requirement", pins], check=True)
 
 
+def install_own(folder: pathlib.Path) -> int:
+    if not (folder / "bin/python").exists():
+        print("skipped: langflow is not installed there")
+        return 77
+    subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+                    "--force-reinstall", HERE.parents[1] / "clients/langflow"], check=True)
+    return 0
+
+
 def install_npm(folder: pathlib.Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / "npm-sdk", folder)
@@ -49,6 +59,8 @@ def node_version() -> int:
 
 def main() -> int:
     name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    if name == "caisson-langflow":
+        return install_own(folder)
     pins = HERE / ("npm-sdk/package-lock.json" if name == "npm-sdk" else f"{name}.txt")
     stamp = folder / ".stamp"
     wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
