@@ -60,6 +60,7 @@ const Row kRows[] = {
     {"GET", "/v1/sandboxes/{sb}/bandwidth", "", 200, 200, 404, 200, 404},
     {"POST", "/v1/sandboxes/{sb}/bandwidth/recharge", R"({"add_bytes": 1})", 200, 200, 404, 403,
      403},
+    {"PUT", "/v1/sandboxes/by-name/box", R"({"shape": "s-1vcpu-256mb"})", 200, 200, 200, 403, 403},
     {"POST", "/v1/sandboxes/{sb}/resize", R"({"disk_mib": 10240})", 200, 200, 404, 403, 403},
     {"POST", "/v1/sandboxes/{sb}/networks", R"({"id": "nothing"})", 404, 404, 404, 403, 403},
     {"GET", "/v1/sandboxes/{sb}/access-token", "", 200, 200, 404, 403, 403},

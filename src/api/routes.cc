@@ -21,6 +21,7 @@ void Audit(Call& call, const Result<void>& outcome) {
   const http::Request& request = call.request();
   if (!Changes(request) || call.caller.tenant.empty()) return;
   const std::int64_t status = outcome ? 200 : FindError(outcome.error().code).http_status;
+  const std::string target = call.id().empty() ? call.Parameter("name") : call.id();
   auto written = call.context.store.Write([&](store::Rows& rows) {
     return rows.AppendAudit({.at = NowMilliseconds(),
                              .tenant = call.caller.tenant,
@@ -28,7 +29,7 @@ void Audit(Call& call, const Result<void>& outcome) {
                              .peer = request.peer,
                              .request_id = request.id,
                              .action = ValidUtf8(request.pattern),
-                             .target = ValidUtf8(call.id()),
+                             .target = ValidUtf8(target),
                              .status = status});
   });
   if (!written) {

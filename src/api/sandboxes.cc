@@ -76,6 +76,26 @@ Result<void> Create(Call& call) {
   return Succeed(call.exchange, ViewOf(call.context, made));
 }
 
+Result<void> FindOrCreate(Call& call) {
+  CAISSON_ASSIGN(const Fields fields, Fields::Read(call.exchange, call.context.options.body_bytes));
+  CAISSON_ASSIGN(control::CreateRequest request, ReadCreate(fields));
+  const std::string name = call.Parameter("name");
+  if (!request.name.empty() && request.name != name) {
+    return control::FailAt("name", errors::kApiField,
+                           "is another one than in the path; leave it out of the body");
+  }
+  request.name = name;
+  CAISSON_ASSIGN(const control::FoundOrMade found,
+                 call.context.sandboxes.FindOrCreate(call.caller, request));
+  if (found.is_new) {
+    call.context.metrics.Observe("caisson_sandbox_spawn_seconds", "",
+                                 found.made.sandbox.spawn_ms.value_or(0) / 1000);
+  }
+  json::Value view = ViewOf(call.context, found.made);
+  view.mutable_object().Set("created", found.is_new);
+  return Succeed(call.exchange, std::move(view));
+}
+
 // ?status=running,paused and ?label=key=value, which may stand several times.
 Result<store::SandboxFilter> ReadFilter(const http::Request& request) {
   store::SandboxFilter filter;
@@ -172,6 +192,7 @@ void AddSandboxes(Routes& routes) {
   routes.Add("GET /v1/sandboxes", Access::kTenant, Pace::kBlocking, List);
   routes.Add("GET /v1/sandboxes/{id}", Access::kSandbox, Pace::kShort, Get);
   routes.Add("GET /v1/sandboxes/by-ip/{ip}", Access::kTenant, Pace::kShort, GetByIp);
+  routes.Add("PUT /v1/sandboxes/by-name/{name}", Access::kTenant, Pace::kBlocking, FindOrCreate);
   routes.Add("PATCH /v1/sandboxes/{id}", Access::kTenant, Pace::kBlocking, Change);
   routes.Add("DELETE /v1/sandboxes/{id}", Access::kSandbox, Pace::kBlocking, Delete);
 }

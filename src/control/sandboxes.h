@@ -120,6 +120,11 @@ struct Made {
   std::string ingress_token;  // shown once; empty when there is no new one
 };
 
+struct FoundOrMade {
+  Made made;
+  bool is_new = false;
+};
+
 struct InUse {
   Sandbox sandbox;
   Use use;
@@ -131,6 +136,10 @@ class Sandboxes {
 
   Result<Made> Create(const Caller& caller, const CreateRequest& request,
                       const Repeatable& repeatable = {});
+  // The living sandbox of the request's name, running, or a new one. Of several callers one makes
+  // it and all get it. Labels, auto-pause and the time of deletion of the request are given to what
+  // is found; it must agree with all else that the request says, else control.differs.
+  Result<FoundOrMade> FindOrCreate(const Caller& caller, const CreateRequest& request);
   Result<Sandbox> Get(const Caller& caller, const std::string& id);
   Result<Sandbox> GetByIp(const Caller& caller, const std::string& ip);
   Result<std::vector<Sandbox>> List(const Caller& caller, store::SandboxFilter filter,
@@ -217,6 +226,8 @@ class Sandboxes {
   Result<std::optional<Sandbox>> FindRepeated(store::Rows& rows, const Caller& caller,
                                               const Repeatable& repeatable);
   Result<Sandbox> Boot(Plan& plan, const std::function<Result<machine::Machine>()>& make);
+  Result<std::optional<Sandbox>> TakeUp(const Caller& caller, const CreateRequest& request,
+                                        const std::string& id);
   Result<Sandbox> AwaitRepeated(const Caller& caller, const std::string& id);
 
   using Change = std::function<void(Sandbox&)>;
@@ -258,6 +269,7 @@ class Sandboxes {
   const Drivers drivers_;
   Activity activity_;
   KeyedLocks locks_;
+  KeyedLocks names_;  // that FindOrCreate is asked for; taken before locks_
   std::atomic<bool> draining_ = false;
   std::int64_t rounds_ = 0;
   std::atomic<Milliseconds> tended_at_;

@@ -234,6 +234,9 @@ class Rows {
   virtual Result<std::optional<Sandbox>> FindSandbox(const std::string& id) = 0;
   virtual Result<std::optional<Sandbox>> FindSandboxByIp(const std::string& tenant,
                                                          const std::string& ip) = 0;
+  // The one that is not terminal.
+  virtual Result<std::optional<Sandbox>> FindSandboxByName(const std::string& tenant,
+                                                           const std::string& name) = 0;
   // Running and paused ones first, then the newest.
   virtual Result<std::vector<Sandbox>> Sandboxes(const SandboxFilter& filter) = 0;
   virtual Result<std::int64_t> CountSandboxes(const SandboxFilter& filter) = 0;

@@ -97,6 +97,12 @@ Result<std::optional<Sandbox>> SqliteRows::FindSandboxByIp(const std::string& te
       database_, std::string("WHERE tenant = ? AND ip = ? AND ip <> '' AND ") + kLive, tenant, ip);
 }
 
+Result<std::optional<Sandbox>> SqliteRows::FindSandboxByName(const std::string& tenant,
+                                                             const std::string& name) {
+  return SelectOne<Sandbox>(database_, std::string("WHERE tenant = ? AND name = ? AND ") + kLive,
+                            tenant, name);
+}
+
 Result<std::vector<Sandbox>> SqliteRows::Sandboxes(const SandboxFilter& filter) {
   const Condition condition(filter);
   CAISSON_ASSIGN(

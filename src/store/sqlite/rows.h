@@ -24,6 +24,8 @@ class SqliteRows final : public Rows {
   Result<bool> DeleteToken(const std::string& sandbox) override;
   Result<void> InsertSandbox(const Sandbox& sandbox) override;
   Result<std::optional<Sandbox>> FindSandbox(const std::string& id) override;
+  Result<std::optional<Sandbox>> FindSandboxByName(const std::string& tenant,
+                                                   const std::string& name) override;
   Result<std::optional<Sandbox>> FindSandboxByIp(const std::string& tenant,
                                                  const std::string& ip) override;
   Result<std::vector<Sandbox>> Sandboxes(const SandboxFilter& filter) override;
