@@ -226,10 +226,16 @@ TEST_F(ExecTest, leaves_nothing_of_a_command_without_supervisor_whose_time_is_ov
 }
 
 TEST_F(ExecTest, goes_on_after_a_command_has_killed_all_that_it_can) {
-  RunIn(agent_, "kill -9 -1");
-  const Heard heard = RunIn(agent_, "echo again");
-  EXPECT_EQ(heard.output, "again\n");
-  EXPECT_EQ(heard.exit->exit_code, 0);
+  for (int round = 0; round < 5; ++round) {
+    RunIn(agent_, "kill -9 -1");
+    Heard heard = RunIn(agent_, "echo again");
+    // What starts commands was killed too; until the agent has seen that, it says so.
+    while (heard.why.ends_with("was killed; try again")) heard = RunIn(agent_, "echo again");
+    EXPECT_EQ(heard.why, "");
+    EXPECT_EQ(heard.output, "again\n");
+    ASSERT_TRUE(heard.exit) << (heard.status ? heard.status->message : "no status");
+    EXPECT_EQ(heard.exit->exit_code, 0);
+  }
 }
 
 TEST_F(ExecTest, reaps_what_has_lost_its_parents) {

@@ -147,8 +147,10 @@ Attempt<void> Spawner::Start(const Command& command, CommandStreams streams, os:
   for (int attempt = 0;; ++attempt) {
     if (auto prepared = Prepare(); !prepared) return prepared;
     auto sent = SendStart(streams, file.get(), reports.get());
-    if (sent || sent.error().error != EPIPE || attempt == 3) return sent;
-    pid_ = -1;  // it was killed; reaping will follow
+    if (sent || attempt == 3) return sent;
+    // The second where it had not read everything yet: it was killed, and reaping will follow.
+    if (sent.error().error != EPIPE && sent.error().error != ECONNRESET) return sent;
+    pid_ = -1;
   }
 }
 
