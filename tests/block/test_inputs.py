@@ -68,9 +68,9 @@ class Inputs(unittest.TestCase):
 
     def test_a_key_that_occurs_twice_has_its_last_value_in_its_first_place(self):
         documents = '[{"a":1,"b":2,"a":3}]'
+        run = HOST.follow("twice")
         HOST.service.write(json.dumps({"op": "run", "id": "twice", "script": REPR})[:-1].encode()
                            + b',"documents":' + documents.encode() + b"}\n")
-        run = HOST.follow("twice")
         self.assertEqual(HOST.wait(run).results, [repr(json.loads(documents))])
 
     def test_inputs_that_the_memory_cannot_hold(self):
