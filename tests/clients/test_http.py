@@ -268,8 +268,12 @@ class Ours(Case):
             entries += page
             after = page[-1]["seq"]
         self.run_in(sandbox, "true")
-        entries += self.call("GET", f"/v1/audit?limit=500&after={after}")["data"]
-        mine = [entry for entry in entries if entry["target"] == sandbox["id"]]
+        for _ in range(100):  # an entry is written after the answer
+            more = self.call("GET", f"/v1/audit?limit=500&after={after}")["data"]
+            mine = [entry for entry in entries + more if entry["target"] == sandbox["id"]]
+            if mine:
+                break
+            time.sleep(0.05)
         self.assertEqual([(entry["action"], entry["status"]) for entry in mine],
                          [("POST /v1/sandboxes/{id}/exec", 200)])
         answer = httpx.get(SERVICE.url + "/v1/audit", headers={"X-Api-Key": SERVICE.other_key})
