@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api.h"
 
-#include <fmt/format.h>
-
 #include "api/envelope.h"
 #include "api/routes.h"
 #include "api/text.h"

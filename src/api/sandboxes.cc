@@ -65,14 +65,18 @@ Result<control::CreateRequest> ReadCreate(const Fields& fields) {
   return request;
 }
 
+void CountMade(Call& call, const control::Made& made) {
+  call.context.metrics.Observe("caisson_sandbox_spawn_seconds", "",
+                               made.sandbox.spawn_ms.value_or(0) / 1000);
+}
+
 Result<void> Create(Call& call) {
   CAISSON_ASSIGN(const Fields fields, Fields::Read(call.exchange, call.context.options.body_bytes));
   CAISSON_ASSIGN(const control::CreateRequest request, ReadCreate(fields));
   CAISSON_ASSIGN(const control::Repeatable repeatable, RepeatableOf(call, fields.bytes()));
   CAISSON_ASSIGN(const control::Made made,
                  call.context.sandboxes.Create(call.caller, request, repeatable));
-  call.context.metrics.Observe("caisson_sandbox_spawn_seconds", "",
-                               made.sandbox.spawn_ms.value_or(0) / 1000);
+  CountMade(call, made);
   return Succeed(call.exchange, ViewOf(call.context, made));
 }
 
@@ -87,10 +91,7 @@ Result<void> FindOrCreate(Call& call) {
   request.name = name;
   CAISSON_ASSIGN(const control::FoundOrMade found,
                  call.context.sandboxes.FindOrCreate(call.caller, request));
-  if (found.is_new) {
-    call.context.metrics.Observe("caisson_sandbox_spawn_seconds", "",
-                                 found.made.sandbox.spawn_ms.value_or(0) / 1000);
-  }
+  if (found.is_new) CountMade(call, found.made);
   json::Value view = ViewOf(call.context, found.made);
   view.mutable_object().Set("created", found.is_new);
   return Succeed(call.exchange, std::move(view));

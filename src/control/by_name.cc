@@ -16,11 +16,6 @@ namespace {
 constexpr int kAttempts = 8;
 constexpr std::size_t kMostShown = 200;
 
-struct Difference {
-  std::string field;
-  std::string text;
-};
-
 // Without a rule all is open.
 std::set<std::string> RulesOf(const std::vector<std::string>& egress) {
   if (egress.empty()) return {"*"};
@@ -79,10 +74,7 @@ Result<std::optional<Sandbox>> Sandboxes::TakeUp(const Caller& caller, const Cre
         errors::kControlState,
         fmt::format("the sandbox {} is being deleted; try again when it is gone", request.name));
   }
-  CAISSON_ASSIGN(const auto networks,
-                 store_.Read([&](store::Rows& rows) { return rows.NetworksOf(id); }));
-  std::set<std::string> joined;
-  for (const store::Network& network : networks) joined.insert(network.id);
+  CAISSON_ASSIGN(const std::set<std::string> joined, JoinedBy(id));
 
   const Sandbox& wanted = plan.row;
   Differences differences;

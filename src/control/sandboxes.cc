@@ -311,12 +311,16 @@ Result<void> Sandboxes::ApplyNetworks(const Sandbox& sandbox) {
   // Without it nothing is open, whatever the rules say.
   if (capabilities.network) CAISSON_TRY(ApplyNetwork(sandbox));
   if (!capabilities.shared_networks) return {};
-  CAISSON_ASSIGN(const auto rows, store_.Read([&](store::Rows& store_rows) {
-    return store_rows.NetworksOf(sandbox.id);
-  }));
-  std::set<std::string> networks;
-  for (const store::Network& network : rows) networks.insert(network.id);
+  CAISSON_ASSIGN(const std::set<std::string> networks, JoinedBy(sandbox.id));
   return DriverOf(sandbox).SetSharedNetworks(sandbox.id, networks);
+}
+
+Result<std::set<std::string>> Sandboxes::JoinedBy(const std::string& id) {
+  CAISSON_ASSIGN(const auto networks,
+                 store_.Read([&](store::Rows& rows) { return rows.NetworksOf(id); }));
+  std::set<std::string> ids;
+  for (const store::Network& network : networks) ids.insert(network.id);
+  return ids;
 }
 
 Result<egress::Policy> Sandboxes::PolicyOf(const Sandbox& sandbox) const {

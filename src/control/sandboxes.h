@@ -241,6 +241,8 @@ class Sandboxes {
   // Policy, cap and shared networks as the rows say: a service that was killed between a row and
   // the driver's call has left others.
   Result<void> ApplyNetworks(const Sandbox& sandbox);
+  // The networks that it is in, by id.
+  Result<std::set<std::string>> JoinedBy(const std::string& id);
   Result<Sandbox> ChangeMembership(const Caller& caller, const std::string& id,
                                    const std::string& network, bool shall_be_in);
   void CountTraffic(const Sandbox& of);

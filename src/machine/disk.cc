@@ -24,6 +24,7 @@
 #include "errors/machine.h"
 #include "machine/driver.h"
 #include "machine/loop_devices.h"
+#include "machine/mkfs.h"
 #include "os/run_program.h"
 #include "os/syscall_error.h"
 
@@ -38,9 +39,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBlockBytes = 4096;
-constexpr std::uint64_t kMebibyte = 1 << 20;
-constexpr std::uint64_t kBytesPerInode = 16 << 10;
+constexpr std::uint64_t kBlockBytes = kDiskBlockBytes;
 
 std::unexpected<Status> DiskError(const std::string& what, int error) {
   if (error == ENOSPC || error == EDQUOT) {
@@ -202,8 +201,6 @@ Result<void> Format(const std::string& file, std::uint64_t disk_bytes) {
   const os::UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!made.valid()) return DiskError("make " + file);
   if (::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) return DiskError("size " + file);
-  const std::uint64_t journal = disk_bytes >= 512 * kMebibyte ? 16 : 4;
-  const std::uint64_t inodes = disk_bytes / kBytesPerInode;
   // Room for the descriptors of a file system that has grown is never empty, and is copied with
   // each disk: no more of it than can be used.
   const bool can_grow = CanGrowMounted();
@@ -213,10 +210,7 @@ Result<void> Format(const std::string& file, std::uint64_t disk_bytes) {
   if (can_grow && largest > bytes / kBlockBytes) extended += ",resize=" + std::to_string(largest);
   CAISSON_ASSIGN(
       const os::ProgramEnd end,
-      os::RunProgram(
-          {.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L", "machine", "-J",
-                         "size=" + std::to_string(journal), "-N", std::to_string(inodes), "-O",
-                         can_grow ? "resize_inode" : "^resize_inode", "-E", extended, file}}));
+      RunMkfs(file, disk_bytes, extended, {"-O", can_grow ? "resize_inode" : "^resize_inode"}));
   if (end.succeeded()) return {};
   return Fail(errors::kMachineUnavailable,
               "mkfs.ext4 (Debian's e2fsprogs) " + os::ToText(end.status) + ": " + end.messages);

@@ -116,7 +116,7 @@ class Run(Case):
 
     def test_many_at_once_each_in_its_own_machine(self):
         backend = self.backend()
-        code = "import pathlib\nfile = pathlib.Path('/root/seen')\nprint(file.exists())\nfile.write_text('1')"
+        code = "import pathlib\nfile = pathlib.Path('/var/seen')\nprint(file.exists())\nfile.write_text('1')"
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             results = list(pool.map(lambda _: backend.run(code).stdout, range(8)))
         self.assertEqual(results, ["False\n"] * 8)

@@ -15,7 +15,7 @@
 
 #include "errors/machine.h"
 #include "machine/disk.h"
-#include "os/run_program.h"
+#include "machine/mkfs.h"
 #include "os/syscall_error.h"
 
 namespace caisson::machine::microvm {
@@ -23,9 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kBytesPerInode = 16 << 10;
-constexpr std::uint64_t kLargeJournalFrom = 512ull << 20;
-constexpr std::uint64_t kBlockBytes = 4096;
 // A file system that grows wants a transaction as large as what is reserved for its descriptors,
 // and a journal has none beyond a quarter of itself: mkfs would reserve 4 MiB from 8 GiB on, too
 // much for the journal here. Beyond this growth the kernel puts descriptors elsewhere.
@@ -33,25 +30,16 @@ constexpr std::uint64_t kEasyGrowth = 4;
 // Of what Format makes: what was kept by another version is none of this one's.
 constexpr int kFormat = 2;
 
-Result<os::ProgramEnd> RunMkfs(std::uint64_t bytes, std::string_view more,
-                               const std::string& file) {
-  const int journal = bytes >= kLargeJournalFrom ? 16 : 4;
-  return os::RunProgram({.arguments = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-L",
-                                       "machine", "-J", fmt::format("size={}", journal), "-N",
-                                       std::to_string(bytes / kBytesPerInode), "-E",
-                                       fmt::format("{}nodiscard,lazy_itable_init=1,resize={}", more,
-                                                   bytes / kBlockBytes * kEasyGrowth),
-                                       file}});
-}
-
 Result<void> Format(std::uint64_t bytes, const std::string& file) {
   const os::UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!made.valid() || ::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) {
     return os::SyscallError("make " + file);
   }
+  const std::string extended =
+      fmt::format("nodiscard,lazy_itable_init=1,resize={}", bytes / kDiskBlockBytes * kEasyGrowth);
   // Holes are zeros already; older ones (before 1.47) do not know how to take that for granted.
-  auto end = RunMkfs(bytes, "assume_storage_prezeroed=1,", file);
-  if (end && !end->succeeded()) end = RunMkfs(bytes, "", file);
+  auto end = RunMkfs(file, bytes, "assume_storage_prezeroed=1," + extended);
+  if (end && !end->succeeded()) end = RunMkfs(file, bytes, extended);
   if (!end) return std::unexpected(end.error());
   if (end->succeeded()) return {};
   return Fail(errors::kMachineFull, "a disk cannot be made: mkfs.ext4 " + os::ToText(end->status) +
