@@ -183,9 +183,9 @@ class Refusals(Case):
 
     def test_the_smallest_shape_that_is_large_enough(self):
         shapes = [{"id": "c", "vcpu": 4, "mem_mib": 4096}, {"id": "b", "vcpu": 2, "mem_mib": 4096}, {"id": "a", "vcpu": 1, "mem_mib": 1024}]
-        self.assertEqual(ours._choose_shape(shapes, "", 1024), "a")
-        self.assertEqual(ours._choose_shape(shapes, "", 1025), "b")
-        self.assertEqual(ours._choose_shape(shapes, "c", 4096), "c")
+        self.assertEqual(ours.choose_shape(shapes, "", 1024), "a")
+        self.assertEqual(ours.choose_shape(shapes, "", 1025), "b")
+        self.assertEqual(ours.choose_shape(shapes, "c", 4096), "c")
 
     def test_images_and_drivers_that_are_not_there(self):
         self.variable("CAISSON_SANDBOX_ROOTFS", "nothing:1")

@@ -12,20 +12,15 @@ from dataclasses import dataclass
 
 from lfx.utils.sandbox.base import Capabilities, SandboxExecutionError, SandboxResult, SandboxUnavailableError
 
+from .machines import DENY_ALL, OPEN, VIRTUAL, choose_shape, needed_mib, read_driver
 from .server import Api, Ending, Output
 from .settings import Policy, Server, read_policy, read_server
 
 CAPABILITIES_SECONDS = 10
-VIRTUAL = "hardware-virtualized"
-DENY_ALL = ["240.0.0.0/4"]  # reserved addresses: nothing is there, and all else is denied
-OPEN = ["*"]
 OUTPUT_BYTES = 4 << 20  # of each stream
 SERVER_SECONDS = 86400  # that the server lets one command run
 GRACE_SECONDS = 30  # from the end of a run's time until nobody listens any more
 REAP_SECONDS = 120  # after that, until the server deletes what nobody has deleted
-# What images need, in MiB. Of others nothing is known.
-OWN_IMAGES = ("devbox:1", "debian:12")
-OWN_IMAGE_MIB, OTHER_IMAGE_MIB = 1024, 4096
 
 # The program is a file, so that tracebacks show its lines; it reads nothing from us.
 START = 'command -v python3 >/dev/null || { echo "$1" >&2; exit 127; }; cat >"$0" && exec python3 "$0" </dev/null'
@@ -40,58 +35,12 @@ class CaissonResult(SandboxResult):
     truncated: bool = False
 
 
-@dataclass(frozen=True)
-class Driver:
-    """What the server says of the driver that makes our machines."""
-
-    name: str
-    isolation: str
-    emulated: bool
-    deny_all: bool
-    addresses: bool
-    host_names: bool
-
-
-def _read_driver(told: dict, wanted: str) -> Driver:
-    try:
-        name = wanted or told["default"]
-        for one in told["drivers"]:
-            if one["driver"] != name:
-                continue
-            egress = one["egress"]
-            # What is not plainly true is not claimed.
-            return Driver(name, str(one["isolation"]), one["emulated"] is not False, egress["deny_all"] is True,
-                          egress["addresses"] is True, egress["host_names"] is True)
-        names = ", ".join(one["driver"] for one in told["drivers"])
-    except (KeyError, TypeError):
-        raise SandboxUnavailableError("the server's answer to GET /v1/capabilities is not understood; its version and "
-                                      "caisson-langflow's do not fit") from None
-    raise SandboxUnavailableError(f"CAISSON_SANDBOX_DRIVER is {name}, which the server does not have; it has {names}")
-
-
 def _is_text(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _choose_shape(shapes: list, pinned: str, least_mib: int) -> str:
-    if pinned:
-        found = [one for one in shapes if one["id"] == pinned]
-        if not found:
-            raise SandboxUnavailableError(f"CAISSON_SANDBOX_SHAPE is {pinned}, which the server does not have; GET /v1/shapes "
-                                          "lists them")
-        if found[0]["mem_mib"] < least_mib:
-            raise SandboxUnavailableError(f"CAISSON_SANDBOX_SHAPE is {pinned} with {found[0]['mem_mib']} MiB, and {least_mib} are "
-                                          "needed (the larger of LANGFLOW_SANDBOX_MEMORY_MB and what the image needs)")
-        return pinned
-    large = sorted((one["mem_mib"], one["vcpu"], one["id"]) for one in shapes if one["mem_mib"] >= least_mib)
-    if not large:
-        raise SandboxUnavailableError(f"no shape of the server has the {least_mib} MiB that are needed; lower "
-                                      "LANGFLOW_SANDBOX_MEMORY_MB, or ask the server's operator")
-    return large[0][2]
 
 
 class CaissonBackend:
@@ -106,7 +55,7 @@ class CaissonBackend:
         self._abandoned: list[Api] = []  # of a parent process, whose connections they are
         try:
             api = self._connect()
-            self._driver = _read_driver(api.get("/v1/capabilities", CAPABILITIES_SECONDS), server.driver)
+            self._driver = read_driver(api.get("/v1/capabilities", CAPABILITIES_SECONDS), server.driver)
             shapes = api.get("/v1/shapes?limit=500", CAPABILITIES_SECONDS)
             self._shapes = [{"id": str(one["id"]), "vcpu": int(one["vcpu"]), "mem_mib": int(one["mem_mib"])}
                             for one in shapes["data"]]
@@ -164,8 +113,7 @@ class CaissonBackend:
             raise SandboxUnavailableError("a variable for the program has characters that are no text (surrogates)")
         policy = read_policy()
         rules = self._rules(policy)
-        image_mib = OWN_IMAGE_MIB if self._server.rootfs in OWN_IMAGES else OTHER_IMAGE_MIB
-        shape = _choose_shape(self._shapes, self._server.shape, max(policy.memory_mib, image_mib))
+        shape = choose_shape(self._shapes, self._server.shape, max(policy.memory_mib, needed_mib(self._server.rootfs)))
         token = secrets.token_hex(16)
         life = policy.timeout_seconds + GRACE_SECONDS + REAP_SECONDS
         body = {"name": "lf-" + token[:19], "shape": shape, "rootfs": self._server.rootfs, "driver": self._driver.name,

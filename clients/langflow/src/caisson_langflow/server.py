@@ -43,6 +43,9 @@ class Output:
         self.kept[stream] += piece[:room]
         self.dropped[stream] += max(0, len(piece) - room)
 
+    def beat(self) -> None:
+        """Called for each frame, of which there is one every 5 s at least; what it raises ends the run."""
+
     def text(self, stream: str) -> str:
         return self.kept[stream].decode(errors="ignore" if self.dropped[stream] else "replace")
 
@@ -145,6 +148,7 @@ class Api:
                     raise self._failure(answer)
                 for line in answer.iter_lines():
                     frame = json.loads(line)
+                    output.beat()
                     for stream in ("stdout", "stderr"):
                         if stream in frame:
                             output.take(stream, frame[stream])
