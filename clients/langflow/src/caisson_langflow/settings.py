@@ -74,20 +74,22 @@ def read_server() -> Server:
     return Server(url, key, _set("rootfs") or DEFAULT_ROOTFS, _set("shape"), _set("driver"))
 
 
-def _from_environment() -> Policy:
-    def number(name: str, standard: int, least: int, most: int) -> int:
-        text = os.environ.get(name, "").strip()
-        if not text:
-            return standard
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise SandboxUnavailableError(f"{name} must be a whole number from {least} to {most}")
-        return int(text)
+def read_number(name: str, standard: int, least: int, most: int) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return standard
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise SandboxUnavailableError(f"{name} must be a whole number from {least} to {most}")
+    return int(text)
 
+
+def _from_environment() -> Policy:
     def switch(name: str) -> bool:
         return os.environ.get(name, "").strip().lower() in TRUE
 
     domains = os.environ.get("LANGFLOW_SANDBOX_ALLOWED_DOMAINS", "").split(",")
-    return Policy(number("LANGFLOW_SANDBOX_TIMEOUT_SECONDS", 30, 1, 300), number("LANGFLOW_SANDBOX_MEMORY_MB", 192, 128, 1 << 22),
+    return Policy(read_number("LANGFLOW_SANDBOX_TIMEOUT_SECONDS", 30, 1, 300),
+                  read_number("LANGFLOW_SANDBOX_MEMORY_MB", 192, 128, 1 << 22),
                   switch("LANGFLOW_SANDBOX_ALLOW_NETWORK"), tuple(one.strip() for one in domains if one.strip()),
                   switch("LANGFLOW_SANDBOX_ALLOW_SOFTWARE_EMULATION"))
 
