@@ -456,6 +456,52 @@ class FromAGuestThatLies(unittest.TestCase):
         self.assertLessEqual(len(found.left_out), artifacts.TOLD)
 
 
+class Operator(Case):
+    """What the operator is told of flows and of the Langflow process."""
+
+    def payload(self, *components):
+        return json.dumps({"data": Graph(*components).dump()["data"]}, default=str)
+
+    def check(self, text, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "flow.json").write_text(text)
+            ran = subprocess.run([pathlib.Path(sys.executable).with_name("caisson-langflow"), "check", *words, "--json", "flow.json"],
+                                 cwd=folder, capture_output=True, text=True)
+        return ran.returncode, [json.loads(line) for line in ran.stdout.splitlines()], ran.stderr
+
+    def test_the_check_knows_what_is_stock_and_what_is_not(self):
+        from lfx.components.utilities.python_repl_core import PythonREPLComponent
+        sandbox = Sandbox(_id="ours")
+        interpreter = PythonREPLComponent(_id="stock").set(python_code=sandbox.message_with_pictures)
+        text = self.payload(sandbox, interpreter)
+        self.assertEqual(self.check(text)[:2], (0, []))
+        flow = json.loads(text)
+        for one in flow["data"]["nodes"]:
+            one["data"]["node"]["template"]["code"]["value"] += "\nimport numpy\n"
+        code, found, _ = self.check(json.dumps(flow))
+        self.assertEqual((code, sorted((one["node"], one["kind"]) for one in found)), (1, [("ours", "custom"), ("stock", "custom")]))
+
+    @unittest.skipUnless(SERVICE.is_real, "its guests have this host's packages")
+    def test_the_check_asks_the_image_what_it_has(self):
+        node = {"id": "n", "data": {"type": "X", "node": {"template": {"code": {"value": "import json, pip, surely_not_there"}}}}}
+        code, found, err = self.check(json.dumps({"nodes": [node]}), "--image", "devbox:1")
+        self.assertEqual(code, 1, err)
+        [missing] = [one for one in found if one["kind"] == "missing"]
+        self.assertIn("surely_not_there, which the image devbox:1 does not have", missing["text"])
+        self.assert_nothing_is_left()
+
+    def test_one_warning_names_what_still_runs_in_the_process(self):
+        program = ("import caisson_langflow.plugin, caisson_langflow.components.caisson\n"
+                   "from lfx.extension.loader import load_installed_extensions\nload_installed_extensions()")
+        ran = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+                             env=os.environ | {"LANGFLOW_SANDBOX_BACKEND": "caisson"})
+        lines = [line for line in ran.stderr.splitlines() if "in the Langflow process" in line]
+        self.assertEqual(len(lines), 1, ran.stderr)
+        for part in ("custom and edited components", "Smart Transform", "CSVAgent", "PythonFunction", "caisson-langflow check"):
+            self.assertIn(part, lines[0])
+        self.assertNotIn("PythonREPLComponent", lines[0])
+
+
 class Refusals(Case):
     def tearDown(self):
         self.assert_nothing_is_left()
