@@ -23,6 +23,7 @@ http::Router MakeRouter(Context& context) {
   AddTunnel(routes);
   AddIngress(routes);
   AddTemplates(routes);
+  AddPools(routes);
   AddEvents(routes);
   AddMeasurements(routes);
   AddNotBuilt(routes);

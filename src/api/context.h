@@ -10,6 +10,7 @@
 #include "api/log.h"
 #include "api/metrics.h"
 #include "api/tenant_slots.h"
+#include "control/pools.h"
 #include "control/sandboxes.h"
 #include "control/templates.h"
 #include "http/exchange.h"
@@ -19,7 +20,7 @@ namespace caisson::api {
 
 struct ApiOptions {
   std::string version;
-  std::string public_url;  // "http://127.0.0.1:8080", what clients reach us by; no slash at the end
+  std::string public_url;  // "http://127.0.0.1:8787", what clients reach us by; no slash at the end
   std::string ingress_domain;           // empty: preview URLs are by path
   std::size_t exec_output = 16u << 20;  // kept of each stream of a buffered exec
   std::size_t body_bytes = 32u << 20;   // of a JSON request
@@ -30,10 +31,11 @@ struct ApiOptions {
 
 struct Context {
   Context(ApiOptions api_options, control::Sandboxes& of_control, control::Templates& of_templates,
-          Log& a_log)
+          control::Pools& of_pools, Log& a_log)
       : options(std::move(api_options)),
         sandboxes(of_control),
         templates(of_templates),
+        pools(of_pools),
         store(of_control.store()),
         log(a_log),
         slots(options.tenant_requests) {}
@@ -41,6 +43,7 @@ struct Context {
   ApiOptions options;
   control::Sandboxes& sandboxes;
   control::Templates& templates;
+  control::Pools& pools;
   store::Store& store;
   Log& log;
   Metrics metrics;

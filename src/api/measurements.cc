@@ -107,7 +107,7 @@ Result<void> Prometheus(Call& call) {
   for (int i = 0; i <= static_cast<int>(store::SandboxState::kFailed); ++i) {
     const auto state = static_cast<store::SandboxState>(i);
     CAISSON_ASSIGN(const std::int64_t count, call.context.store.Read([&](store::Rows& rows) {
-      return rows.CountSandboxes({.states = {state}});
+      return rows.CountSandboxes({.states = {state}, .with_pooled = true});
     }));
     by_state[fmt::format("state=\"{}\"", ToText(state))] = static_cast<double>(count);
   }

@@ -6,23 +6,13 @@
 #include <charconv>
 
 #include "control/request_check.h"
+#include "control/warm_process.h"
 #include "errors/api.h"
 
 namespace caisson::api {
 namespace {
 
 bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
-
-// What a login shell of root starts with.
-std::map<std::string, std::string> LoginEnvironment(const store::Sandbox& sandbox) {
-  return {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-          {"HOME", "/root"},
-          {"USER", "root"},
-          {"LOGNAME", "root"},
-          {"SHELL", "/bin/bash"},
-          {"LANG", "C.UTF-8"},
-          {"HOSTNAME", sandbox.name}};
-}
 
 }  // namespace
 
@@ -47,11 +37,8 @@ Result<agent::Command> ReadCommand(const Fields& fields, const store::Sandbox& s
   if (cwd && !cwd->empty() && (cwd->front() != '/' || HasNul(*cwd))) {
     return control::FailAt("cwd", errors::kApiField, "$.cwd must be an absolute path");
   }
-  const std::string home = sandbox.directory.empty() ? "/root" : sandbox.directory;
-  command.cwd = cwd && !cwd->empty() ? *std::move(cwd) : home;
-  command.env = LoginEnvironment(sandbox);
-  for (const auto& [name, value] : sandbox.environment) command.env[name] = value;
-  for (const auto& [name, value] : sandbox.envs) command.env[name] = value;
+  command.cwd = cwd && !cwd->empty() ? *std::move(cwd) : control::CommandDirectory(sandbox);
+  command.env = control::CommandEnvironment(sandbox);
   if (env) {
     CAISSON_TRY(control::CheckOverrides(*env, sandbox.envs));
     for (const auto& [name, value] : *env) command.env[name] = value;

@@ -14,6 +14,9 @@ namespace caisson::api {
 // Of the header Idempotency-Key; `body` as it came.
 Result<control::Repeatable> RepeatableOf(const Call& call, const std::string& body);
 
+// Of POST /v1/sandboxes, and of what it is in others.
+Result<control::CreateRequest> ReadCreate(const Fields& fields);
+
 // cmd, args, env and cwd of a request for a command in that sandbox. `standard` is run when there
 // is no cmd; empty: a cmd is required. Fails with control.undeclared_env and api.field.
 Result<agent::Command> ReadCommand(const Fields& fields, const store::Sandbox& sandbox,

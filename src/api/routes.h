@@ -61,6 +61,7 @@ void AddNetworks(Routes& routes);
 void AddTunnel(Routes& routes);
 void AddIngress(Routes& routes);
 void AddTemplates(Routes& routes);
+void AddPools(Routes& routes);
 void AddEvents(Routes& routes);
 void AddMeasurements(Routes& routes);
 void AddNotBuilt(Routes& routes);

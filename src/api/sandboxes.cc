@@ -15,56 +15,6 @@ namespace {
 
 constexpr std::size_t kMostKey = 255;
 
-std::unexpected<Status> NotHere(const char* field, const char* what) {
-  return Fail(errors::kApiNotBuilt,
-              fmt::format("{}: {} do not exist on this server; leave the field out", field, what));
-}
-
-Result<control::CreateRequest> ReadCreate(const Fields& fields) {
-  control::CreateRequest request;
-  CAISSON_ASSIGN(request.shape, fields.RequiredText("shape"));
-  CAISSON_ASSIGN(auto rootfs, fields.Text("rootfs"));
-  CAISSON_ASSIGN(auto driver, fields.Text("driver"));
-  CAISSON_ASSIGN(auto name, fields.Text("name"));
-  CAISSON_ASSIGN(auto disk, fields.Integer("disk_mib"));
-  CAISSON_ASSIGN(auto egress, fields.TextList("egress"));
-  CAISSON_ASSIGN(auto envs, fields.TextMap("envs"));
-  CAISSON_ASSIGN(auto labels, fields.TextMap("labels"));
-  CAISSON_ASSIGN(auto ingress, fields.Boolean("ingress_enabled"));
-  CAISSON_ASSIGN(auto ingress_token, fields.Boolean("ingress_token"));
-  CAISSON_ASSIGN(auto ingress_wake, fields.Boolean("ingress_wake"));
-  CAISSON_ASSIGN(request.auto_pause_seconds, fields.Integer("auto_pause_after_seconds"));
-  CAISSON_ASSIGN(request.delete_after_seconds, fields.Integer("delete_after_seconds"));
-  CAISSON_ASSIGN(auto quota, fields.Integer("bandwidth_quota_bytes"));
-  CAISSON_ASSIGN(auto region, fields.Text("region"));
-  CAISSON_ASSIGN(auto host, fields.Text("host_id"));
-  CAISSON_ASSIGN(const auto networks, fields.ObjectList("networks"));
-  CAISSON_TRY(fields.TextList("ssh_pubkeys"));
-  CAISSON_TRY(fields.ObjectList("disks"));
-  CAISSON_TRY(fields.TextMap("node_selector"));
-  if (fields.IsSet("ssh_pubkeys")) return NotHere("ssh_pubkeys", "SSH keys");
-  for (const Fields& network : networks) {
-    CAISSON_ASSIGN(auto id, network.RequiredText("id"));
-    request.networks.push_back(std::move(id));
-  }
-  if (fields.IsSet("disks")) return NotHere("disks", "attached disks");
-  if (fields.IsSet("node_selector")) return NotHere("node_selector", "other hosts");
-  request.rootfs = rootfs.value_or("");
-  request.driver = driver.value_or("");
-  request.name = name.value_or("");
-  request.disk_mib = disk.value_or(0);
-  request.egress = std::move(egress).value_or(std::vector<std::string>{});
-  request.envs = std::move(envs).value_or(std::map<std::string, std::string>{});
-  request.labels = std::move(labels).value_or(std::map<std::string, std::string>{});
-  request.ingress_enabled = ingress.value_or(false);
-  request.ingress_token = ingress_token.value_or(false);
-  request.ingress_wakes = ingress_wake.value_or(false);
-  request.bandwidth_quota = quota.value_or(0);
-  request.region = region.value_or("");
-  request.host = host.value_or("");
-  return request;
-}
-
 void CountMade(Call& call, const control::Made& made) {
   call.context.metrics.Observe("caisson_sandbox_spawn_seconds", "",
                                made.sandbox.spawn_ms.value_or(0) / 1000);

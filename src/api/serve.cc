@@ -143,11 +143,12 @@ Result<void> Serve(const ServeOptions& options, control::Drivers drivers, Log& l
   control::Sandboxes sandboxes(OptionsOf(options), *store, std::move(drivers));
   CAISSON_TRY(sandboxes.Adopt());
   control::Templates templates(sandboxes);
+  control::Pools pools(sandboxes);
   Context context({.version = options.version,
                    .public_url = options.public_url,
                    .ingress_domain = options.ingress_domain,
                    .tenant_requests = std::max<std::size_t>(1, options.handler_threads * 3 / 4)},
-                  sandboxes, templates, log);
+                  sandboxes, templates, pools, log);
   http::Options http{.listeners = options.listeners,
                      .io_threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U),
                      .error_answer = MakeErrorAnswer(),

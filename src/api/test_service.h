@@ -46,10 +46,14 @@ class TestService {
     options.host_now = [] { return control::HostNow{1 << 20, 1 << 20}; };
     options.now = NowMilliseconds;
     options.answers = [](machine::Driver&, const std::string&) { return true; };
+    options.warm_up = [](machine::Driver&, const store::Sandbox&, const control::Warm&,
+                         const std::stop_token&) -> Result<std::string> { return "warm-1"; };
+    options.warm_check = [](machine::Driver&, const store::Sandbox&) -> Result<void> { return {}; };
     sandboxes_ = std::make_unique<control::Sandboxes>(options, *store_, driver);
     templates_ = std::make_unique<control::Templates>(*sandboxes_);
+    pools_ = std::make_unique<control::Pools>(*sandboxes_);
     context_.emplace(ApiOptions{.version = "test", .public_url = "http://test"}, *sandboxes_,
-                     *templates_, log_);
+                     *templates_, *pools_, log_);
     server_ = http::Server::Start({.listeners = {{.address = "127.0.0.1:0"}},
                                    .error_answer = MakeErrorAnswer(),
                                    .served = MakeServedHook(*context_)},
@@ -59,6 +63,7 @@ class TestService {
   ~TestService() {
     server_->Drain(std::chrono::seconds(5));
     server_.reset();
+    pools_.reset();
     templates_.reset();
     sandboxes_.reset();
     store_.reset();
@@ -93,6 +98,7 @@ class TestService {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<control::Sandboxes> sandboxes_;
   std::unique_ptr<control::Templates> templates_;
+  std::unique_ptr<control::Pools> pools_;
   Log log_{STDERR_FILENO};
   std::optional<Context> context_;
   std::unique_ptr<http::Server> server_;

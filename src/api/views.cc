@@ -70,6 +70,8 @@ json::Value ViewOf(const Context& context, const store::Sandbox& sandbox) {
   if (sandbox.auto_pause_seconds) view.Set("auto_pause_after_seconds", *sandbox.auto_pause_seconds);
   view.Set("labels", ToObject(sandbox.labels));
   SetTime(view, "delete_at", sandbox.delete_at);
+  if (!sandbox.pool.empty()) view.Set("pool", json::Object{{"name", sandbox.pool}});
+  if (!sandbox.warm_process.empty()) view.Set("warm_process", sandbox.warm_process);
   if (!sandbox.failure.empty()) view.Set("failure_reason", ValidUtf8(sandbox.failure));
   return view;
 }
@@ -77,6 +79,10 @@ json::Value ViewOf(const Context& context, const store::Sandbox& sandbox) {
 json::Value ViewOf(const Context& context, const control::Made& made) {
   json::Value view = ViewOf(context, made.sandbox);
   view.mutable_object().Set("bandwidth_quota_bytes", made.sandbox.bandwidth_quota);
+  if (made.was_ready) {
+    view.mutable_object().Set(
+        "pool", json::Object{{"name", made.sandbox.pool}, {"ready", *made.was_ready}});
+  }
   if (!made.ingress_token.empty()) view.mutable_object().Set("ingress_token", made.ingress_token);
   return view;
 }

@@ -19,7 +19,7 @@ class App;
 namespace caisson::cli {
 
 struct ServeArguments {
-  std::string listen = "127.0.0.1:8080";
+  std::string listen = "127.0.0.1:8787";
   std::optional<std::string> tls_listen;
   std::optional<std::string> certificate;
   std::optional<std::string> certificate_key;

@@ -77,7 +77,7 @@ std::int64_t NumberOf(const json::Value& object, std::string_view key) {
 }
 
 Result<ServiceClient> ServiceClient::Make(const ConnectionArguments& arguments) {
-  std::string url = arguments.url.value_or(Variable("CAISSON_URL", "http://127.0.0.1:8080"));
+  std::string url = arguments.url.value_or(Variable("CAISSON_URL", "http://127.0.0.1:8787"));
   const std::string key = arguments.key.value_or(Variable("CAISSON_API_KEY", ""));
   if (key.empty()) {
     return Fail(errors::kCliUsage, "there is no API key: set CAISSON_API_KEY, or give --key");

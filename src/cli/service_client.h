@@ -15,7 +15,7 @@ namespace caisson::cli {
 
 class ServiceClient {
  public:
-  // Of the options, else CAISSON_URL (http://127.0.0.1:8080) and CAISSON_API_KEY. Fails with
+  // Of the options, else CAISSON_URL (http://127.0.0.1:8787) and CAISSON_API_KEY. Fails with
   // cli.usage when there is no key.
   static Result<ServiceClient> Make(const ConnectionArguments& arguments);
 

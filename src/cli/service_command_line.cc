@@ -15,7 +15,7 @@ makes a key and shows it once.
 
 Examples:
   sudo caisson serve
-  sudo caisson serve --listen 0.0.0.0:8080 --ingress-domain preview.example.org
+  sudo caisson serve --listen 0.0.0.0:8787 --ingress-domain preview.example.org
   sudo caisson serve --driver microvm --driver jail --allow-emulation
   caisson serve --machined /run/caisson/machined.sock --state ~/.local/state/caisson)";
 
@@ -32,7 +32,7 @@ Examples:
   sudo caisson tenants ls)";
 
 constexpr char kSandboxFooter[] =
-    R"(The service is that of --url or CAISSON_URL (http://127.0.0.1:8080), the key that of --key or
+    R"(The service is that of --url or CAISSON_URL (http://127.0.0.1:8787), the key that of --key or
 CAISSON_API_KEY. A sandbox goes by its id or its name.
 
 Examples:
@@ -74,7 +74,7 @@ void AddServe(CLI::App* app, const std::function<void(ServiceArguments)>& take) 
   auto arguments = std::make_shared<ServeArguments>();
   command
       ->add_option("--listen", arguments->listen,
-                   "Plain port: HTTP/1.1 and h2c (127.0.0.1:8080), or unix:/path")
+                   "Plain port: HTTP/1.1 and h2c (127.0.0.1:8787), or unix:/path")
       ->type_name("ADDRESS");
   command->add_option("--tls-listen", arguments->tls_listen, "Port with TLS")->type_name("ADDRESS");
   command->add_option("--certificate", arguments->certificate, "Its certificates, PEM")

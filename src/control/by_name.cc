@@ -82,6 +82,7 @@ Result<std::optional<Sandbox>> Sandboxes::TakeUp(const Caller& caller, const Cre
   differences.Compare("rootfs", found->rootfs, wanted.rootfs);
   if (!request.driver.empty()) differences.Compare("driver", found->driver, wanted.driver);
   if (request.disk_mib != 0) differences.Compare("disk_mib", found->disk_mib, wanted.disk_mib);
+  if (!request.pool.empty()) differences.Compare("pool", found->pool, wanted.pool);
   differences.CompareSets("egress", RulesOf(found->egress), RulesOf(wanted.egress));
   differences.CompareSilently("envs", found->envs == wanted.envs);
   differences.CompareSets("networks", joined, {plan.networks.begin(), plan.networks.end()});
@@ -101,7 +102,12 @@ Result<std::optional<Sandbox>> Sandboxes::TakeUp(const Caller& caller, const Cre
   return std::move(patched.sandbox);
 }
 
-Result<FoundOrMade> Sandboxes::FindOrCreate(const Caller& caller, const CreateRequest& request) {
+Result<FoundOrMade> Sandboxes::FindOrCreate(const Caller& caller, const CreateRequest& asked) {
+  CreateRequest request = asked;
+  if (!asked.pool.empty()) {
+    CAISSON_ASSIGN(const PoolDefinition definition, DefinitionOf(caller, asked.pool));
+    request = Merge(definition, asked);
+  }
   if (request.name.empty()) {
     return FailAt("name", errors::kControlBadName, "a name is needed to find a sandbox by");
   }

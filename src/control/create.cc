@@ -133,6 +133,9 @@ Status OfDriver(const Status& status, const std::string& what) {
   ErrorCode code = errors::kControlMachine;
   if (status.code == errors::kMachineFull) code = errors::kControlFull;
   if (status.code == errors::kMachinePreparing) code = errors::kControlPreparing;
+  if (status.code == errors::kControlWarmFailed || status.code == errors::kControlDraining) {
+    return status;
+  }
   return {.code = code,
           .message = fmt::format("{}: {}", what, status.message),
           .span = {},
@@ -193,6 +196,7 @@ Result<Sandboxes::Plan> Sandboxes::PlanCreate(const Caller& caller, const Create
   row.ingress_wakes = request.ingress_wakes;
   row.auto_pause_seconds = request.auto_pause_seconds;
   row.created_at = now;
+  row.pool = request.pool;
   if (request.delete_after_seconds.value_or(0) > 0) {
     row.delete_at = now + *request.delete_after_seconds * 1000;
   }
@@ -230,6 +234,9 @@ Result<Sandboxes::Plan> Sandboxes::PlanFork(const Caller& caller, const Sandbox&
   row.spawn_ms = std::nullopt;
   row.ingress_token_hash.clear();
   row.bytes_out = row.bytes_in = row.counter_out = row.counter_in = 0;
+  row.pool.clear();
+  row.pool_id.clear();
+  row.place = store::PoolPlace::kNone;
   row.is_capped = false;
   row.revision = 0;
   if (request.egress) row.egress = *request.egress;
@@ -334,12 +341,21 @@ Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::
   }
   if (!made) {
     // Nothing is left after a failed Create, but there may be after a failed Pause.
-    static_cast<void>(driver.Destroy(plan.row.id));
+    const bool is_gone = driver.Destroy(plan.row.id).has_value();
+    const Status failure = OfDriver(made.error(), "the machine could not be made");
+    // What the caller shall ask for again was never there.
+    const bool comes_again = failure.code == errors::kControlPreparing ||
+                             failure.code == errors::kControlFull ||
+                             failure.code == errors::kControlDraining;
+    if (comes_again && is_gone &&
+        store_.Write([&](store::Rows& rows) { return rows.RemoveSandbox(plan.row.id); })) {
+      return Fail(failure);
+    }
     static_cast<void>(Move(plan.row.id, SandboxEvent::kBootFailed, [&](Sandbox& row) {
       row.failure = made.error().message;
       row.destroyed_at = Now();
     }));
-    return Fail(OfDriver(made.error(), "the machine could not be made"));
+    return Fail(failure);
   }
   const double spent =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -347,6 +363,7 @@ Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::
       Move(plan.row.id, plan.start_paused ? SandboxEvent::kBootedPaused : SandboxEvent::kBooted,
            [&](Sandbox& row) {
              row.ip = made->ip;
+             row.warm_process = plan.row.warm_process;
              row.spawn_ms = spent;
              row.running_at = Now();
              if (plan.start_paused) row.paused_at = Now();
@@ -357,25 +374,32 @@ Result<Sandbox> Sandboxes::Boot(Plan& plan, const std::function<Result<machine::
   return moved;
 }
 
+Result<machine::Machine> Sandboxes::MakeMachine(const Plan& plan) {
+  const auto spec = SpecOf(plan.row, plan.policy, plan.networks, options_.pids);
+  machine::Driver& driver = DriverOf(plan.row);
+  if (!plan.row.image.starts_with(kSnapshotPrefix)) return driver.Create(spec);
+  const std::string_view snapshot(plan.row.image);
+  return driver.Restore(std::string(snapshot.substr(std::string_view(kSnapshotPrefix).size())),
+                        spec);
+}
+
 Result<Made> Sandboxes::Create(const Caller& caller, const CreateRequest& request,
                                const Repeatable& repeatable) {
   if (draining_) return Fail(errors::kControlDraining, "the service is shutting down");
+  if (!request.pool.empty()) return CreateFromPool(caller, request, repeatable);
   CAISSON_ASSIGN(Plan plan, PlanCreate(caller, request));
+  return Make(caller, plan, repeatable, [&] { return MakeMachine(plan); });
+}
+
+Result<Made> Sandboxes::Make(const Caller& caller, Plan& plan, const Repeatable& repeatable,
+                             const std::function<Result<machine::Machine>()>& make) {
   const KeyedLocks::Held held(locks_, plan.row.id);
   CAISSON_ASSIGN(const auto repeated, Enter(caller, plan, repeatable));
   if (repeated) {
     CAISSON_ASSIGN(Sandbox sandbox, AwaitRepeated(caller, repeated->id));
     return Made{.sandbox = std::move(sandbox), .ingress_token = {}};
   }
-  CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
-                   const auto spec = SpecOf(plan.row, plan.policy, plan.networks, options_.pids);
-                   machine::Driver& driver = DriverOf(plan.row);
-                   if (!plan.row.image.starts_with(kSnapshotPrefix)) return driver.Create(spec);
-                   const std::string_view snapshot(plan.row.image);
-                   return driver.Restore(
-                       std::string(snapshot.substr(std::string_view(kSnapshotPrefix).size())),
-                       spec);
-                 }));
+  CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, make));
   activity_.Touch(sandbox.id);
   return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};
 }

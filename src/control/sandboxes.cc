@@ -22,12 +22,26 @@ std::unexpected<Status> NotFound(const std::string& id) {
 constexpr std::size_t kTenders = 8;
 
 bool MayUse(const Caller& caller, const Sandbox& sandbox) {
-  return sandbox.tenant == caller.tenant && (!caller.sandbox || *caller.sandbox == sandbox.id);
+  return sandbox.tenant == caller.tenant && sandbox.place == store::PoolPlace::kNone &&
+         (!caller.sandbox || *caller.sandbox == sandbox.id);
 }
 
 std::unexpected<Status> WrongState(const Sandbox& sandbox, const std::string& what) {
   return Fail(errors::kControlState, fmt::format("the sandbox is {}, which does not allow {}",
                                                  ToText(sandbox.state), what));
+}
+
+Result<std::int64_t> AppendChange(store::Rows& rows, const Sandbox& row, SandboxState before,
+                                  Milliseconds now) {
+  json::Object data{
+      {"id", row.id}, {"name", row.name}, {"from", ToText(before)}, {"status", ToText(row.state)}};
+  if (!row.failure.empty()) data.Set("reason", row.failure);
+  CAISSON_ASSIGN(std::string text, json::Write(json::Value(std::move(data))));
+  return rows.AppendEvent({.at = now,
+                           .tenant = row.tenant,
+                           .sandbox = row.id,
+                           .type = "sandbox." + std::string(ToText(row.state)),
+                           .data = std::move(text)});
 }
 
 }  // namespace
@@ -60,6 +74,17 @@ Result<Sandbox> Sandboxes::ChangeRow(const std::string& id,
   });
 }
 
+void Sandboxes::PublishState(const Sandbox& sandbox) {
+  const auto seq = store_.Write([&](store::Rows& rows) {
+    return AppendChange(rows, sandbox, SandboxState::kCreating, Now());
+  });
+  if (!seq) return;
+  neighbours_.Changed();
+  const std::lock_guard lock(events_mutex_);
+  newest_event_ = std::max(newest_event_, *seq);
+  events_came_.notify_all();
+}
+
 Result<Sandbox> Sandboxes::Move(const std::string& id, SandboxEvent event, const Change& change) {
   std::int64_t seq = 0;
   auto moved = store_.Write([&](store::Rows& rows) -> Result<Sandbox> {
@@ -71,16 +96,9 @@ Result<Sandbox> Sandboxes::Move(const std::string& id, SandboxEvent event, const
     row->state = *next;
     if (change) change(*row);
     CAISSON_TRY(rows.UpdateSandbox(*row));
-    if (before == *next) return *std::move(row);
-    json::Object data{
-        {"id", row->id}, {"name", row->name}, {"from", ToText(before)}, {"status", ToText(*next)}};
-    if (!row->failure.empty()) data.Set("reason", row->failure);
-    CAISSON_ASSIGN(std::string text, json::Write(json::Value(std::move(data))));
-    CAISSON_ASSIGN(seq, rows.AppendEvent({.at = Now(),
-                                          .tenant = row->tenant,
-                                          .sandbox = row->id,
-                                          .type = "sandbox." + std::string(ToText(*next)),
-                                          .data = std::move(text)}));
+    // Of what waits in a pool nobody is told.
+    if (before == *next || row->place != store::PoolPlace::kNone) return *std::move(row);
+    CAISSON_ASSIGN(seq, AppendChange(rows, *row, before, Now()));
     return *std::move(row);
   });
   if (seq != 0) {
@@ -387,6 +405,7 @@ Result<InUse> Sandboxes::HoldForIngress(const std::string& id, std::string_view 
   CAISSON_ASSIGN(auto row, store_.Read([&](store::Rows& rows) { return rows.FindSandbox(id); }));
   const bool is_open =
       row && row->ingress_enabled && !IsTerminal(row->state) &&
+      row->place == store::PoolPlace::kNone &&
       (row->ingress_token_hash.empty() || row->ingress_token_hash == HashOf(token));
   if (!is_open) return Fail(errors::kControlNotFound, "there is nothing at this address");
   const Caller visitor{.tenant = row->tenant, .actor = "ingress"};

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@
 #include "control/identity.h"
 #include "control/keyed_lock.h"
 #include "control/neighbours.h"
+#include "control/pool_definition.h"
+#include "control/requests.h"
 #include "control/states.h"
+#include "control/warm_process.h"
 #include "egress/policy.h"
 #include "machine/driver.h"
 #include "store/store.h"
@@ -66,58 +70,16 @@ struct SandboxesOptions {
   std::function<Milliseconds()> steady = ReadSteadyClock;
   // True when the agent of a running machine answers.
   std::function<bool(machine::Driver& driver, const std::string& id)> answers;
-};
-
-struct CreateRequest {
-  std::string shape;
-  std::string rootfs;  // empty: the default
-  std::string driver;  // empty: that of the template, else the standard one
-  std::string name;    // empty: one is made
-  std::int64_t disk_mib = 0;
-  std::vector<std::string> egress;
-  std::map<std::string, std::string> envs;
-  std::vector<std::string> networks;  // ids or names
-  std::map<std::string, std::string> labels;
-  bool ingress_enabled = false;
-  bool ingress_token = false;
-  bool ingress_wakes = false;  // a preview request resumes it
-  std::optional<std::int64_t> auto_pause_seconds;
-  std::optional<std::int64_t> delete_after_seconds;
-  std::int64_t bandwidth_quota = 0;
-  std::string region;
-  std::string host;
-};
-
-struct ForkRequest {  // absent: as the parent
-  bool start_paused = false;
-  std::string name;
-  std::string driver;  // empty, or the parent's
-  std::optional<std::vector<std::string>> egress;
-  std::optional<std::map<std::string, std::string>> envs;
-  std::optional<std::map<std::string, std::string>> labels;
-  std::optional<bool> ingress_enabled;
-  std::optional<std::int64_t> bandwidth_quota;
-};
-
-struct PatchRequest {
-  std::optional<bool> ingress_enabled;
-  std::optional<bool> ingress_token;  // true: a new one, false: none
-  std::optional<bool> ingress_wakes;
-  std::optional<std::int64_t> auto_pause_seconds;
-  bool disable_auto_pause = false;
-  std::optional<std::map<std::string, std::string>> labels;
-  std::optional<std::int64_t> delete_after_seconds;  // from now; 0: never
-};
-
-// A request that may come twice; an empty key means that it may not.
-struct Repeatable {
-  std::string key;
-  std::string fingerprint;
+  // What control/warm_process.h says, for tests without an agent.
+  WarmUp warm_up = StartWarmProcess;
+  WarmCheck warm_check = CheckWarmProcess;
 };
 
 struct Made {
   Sandbox sandbox;
   std::string ingress_token;  // shown once; empty when there is no new one
+  // Whether it was ready in the pool that it was taken from; empty: it is of none.
+  std::optional<bool> was_ready = {};
 };
 
 struct FoundOrMade {
@@ -140,6 +102,7 @@ class Sandboxes {
   // it and all get it. Labels, auto-pause and the time of deletion of the request are given to what
   // is found; it must agree with all else that the request says, else control.differs.
   Result<FoundOrMade> FindOrCreate(const Caller& caller, const CreateRequest& request);
+  // What waits in a pool is nobody's: this and all that follows knows only what was handed out.
   Result<Sandbox> Get(const Caller& caller, const std::string& id);
   Result<Sandbox> GetByIp(const Caller& caller, const std::string& ip);
   Result<std::vector<Sandbox>> List(const Caller& caller, store::SandboxFilter filter,
@@ -171,6 +134,23 @@ class Sandboxes {
   // With the counters brought up to date where the machine can be asked.
   Result<Sandbox> ReadBandwidth(const Caller& caller, const std::string& id);
   Result<Sandbox> Recharge(const Caller& caller, const std::string& id, std::int64_t add_bytes);
+
+  // ---- for pools (control/pools.h)
+
+  // What it is checked for as a request of its own. Fails as Create does before it makes anything.
+  Result<Sandbox> TryOut(const Caller& caller, const CreateRequest& request);
+  // A machine that waits in the pool, warm and ready; or, as `place` says, the one that others are
+  // forked from, warm and paused. Fails as Create does, and with control.warm_failed.
+  Result<Sandbox> MakeForPool(const store::Pool& pool, store::PoolPlace place,
+                              const std::stop_token& stop);
+  // Whether what waits is still fit to be handed out. Fails with what is wrong with it.
+  Result<void> CheckWaiting(const Sandbox& sandbox);
+  // Destroys what waits. What has been handed out meanwhile is left alone.
+  void Retire(const std::string& id);
+  // Called with the id of the pool after somebody has asked for one of its machines.
+  void OnPoolUse(std::function<void(const std::string& pool)> told) {
+    pool_used_ = std::move(told);
+  }
 
   Result<std::vector<RootImage>> Catalogue() const { return options_.catalogue(); }
   const SandboxesOptions& options() const { return options_; }
@@ -220,6 +200,21 @@ class Sandboxes {
   Milliseconds Now() const { return options_.now(); }
   Result<Plan> PlanCreate(const Caller& caller, const CreateRequest& request);
   Result<Plan> PlanFork(const Caller& caller, const Sandbox& parent, const ForkRequest& request);
+  Result<PoolDefinition> DefinitionOf(const Caller& caller, const std::string& pool);
+  Result<store::Pool> PoolOf(const Caller& caller, const std::string& name);
+  Result<Made> CreateFromPool(const Caller& caller, const CreateRequest& request,
+                              const Repeatable& repeatable);
+  Result<std::optional<Made>> TakeReady(const Caller& caller, const store::Pool& pool,
+                                        const Plan& plan, const Repeatable& repeatable);
+  Result<std::optional<Sandbox>> HandOver(const Caller& caller, const store::Pool& pool,
+                                          const Plan& plan, const Repeatable& repeatable,
+                                          const Sandbox& waiting, bool& is_repeated);
+  Result<machine::Machine> MakeMachine(const Plan& plan);
+  Result<Made> Make(const Caller& caller, Plan& plan, const Repeatable& repeatable,
+                    const std::function<Result<machine::Machine>()>& make);
+  void PublishState(const Sandbox& sandbox);
+  Result<machine::Machine> MakeWarm(Plan& plan, const std::optional<Warm>& warm,
+                                    const std::stop_token& stop);
   Result<std::optional<Sandbox>> Enter(const Caller& caller, Plan& plan,
                                        const Repeatable& repeatable);
   Result<void> EnterRow(store::Rows& rows, Plan& plan, const HostNow& host);
@@ -270,6 +265,7 @@ class Sandboxes {
   store::Store& store_;
   const Drivers drivers_;
   Activity activity_;
+  std::function<void(const std::string&)> pool_used_;
   KeyedLocks locks_;
   KeyedLocks names_;  // that FindOrCreate is asked for; taken before locks_
   std::atomic<bool> draining_ = false;

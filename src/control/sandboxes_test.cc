@@ -5,13 +5,37 @@
 
 #include <thread>
 
+#include "base/error_catalogue.h"
 #include "control/networks.h"
 #include "control/test_sandboxes.h"
 #include "errors/control.h"
 #include "errors/egress.h"
+#include "errors/machine.h"
 
 namespace caisson::control {
 namespace {
+
+TEST_F(SandboxesTest, a_create_that_is_to_come_again_leaves_nothing) {
+  for (const ErrorCode& code : {errors::kMachinePreparing, errors::kMachineFull}) {
+    driver_.before = [&](const std::string& operation, const std::string&) -> Result<void> {
+      if (operation != "create") return {};
+      return Fail(code, "ask again");
+    };
+    const auto made =
+        sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "mine"}, {"key", "print"});
+    EXPECT_EQ(FindError(made.error().code).http_status, 503) << made.error().message;
+    std::int64_t total = 0;
+    EXPECT_TRUE(sandboxes_->List(alice_, {}, total)->empty());
+    EXPECT_EQ(total, 0);
+    EXPECT_TRUE(
+        store_->Read([](store::Rows& rows) { return rows.EventsAfter("alice", 0, 10); })->empty());
+  }
+  driver_.before = nullptr;
+  const auto again =
+      sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "mine"}, {"key", "print"});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->sandbox.state, SandboxState::kRunning);
+}
 
 TEST_F(SandboxesTest, MakesASandboxThatRuns) {
   const Sandbox sandbox = Make({.shape = "s-2vcpu-4gb", .egress = {"240.0.0.0/4"}});
@@ -120,11 +144,11 @@ TEST_F(SandboxesTest, WhatIsBeingPreparedIsToldAsSuchAndSucceedsLater) {
 
 TEST_F(SandboxesTest, AFailedBootLeavesAFailedRowAndNoMachine) {
   driver_.before = [](const std::string& operation, const std::string&) -> Result<void> {
-    if (operation == "create") return Fail(errors::kMachineFull, "no room");
+    if (operation == "create") return Fail(errors::kMachineVmFailed, "no room");
     return {};
   };
   EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "box"})),
-            "control.full");
+            "control.machine");
   std::int64_t total = 0;
   const auto rows = sandboxes_->List(alice_, {}, total).value();
   ASSERT_EQ(rows.size(), 1u);

@@ -24,8 +24,9 @@ class Watches {
   // Begins with what runs now and leaves what does not.
   void Renew() {
     auto rows = sandboxes_.store().Read([&](store::Rows& store_rows) {
-      return store_rows.Sandboxes(
-          {.host = sandboxes_.options().host, .states = {SandboxState::kRunning}});
+      return store_rows.Sandboxes({.host = sandboxes_.options().host,
+                                   .states = {SandboxState::kRunning},
+                                   .with_pooled = true});
     });
     if (!rows) return;
     std::map<std::string, Watched> kept;
@@ -66,6 +67,7 @@ class Watches {
     return watch ? std::make_unique<agent::Watch>(*std::move(watch)) : nullptr;
   }
 
+  // What waits in a pool asks in vain: it is the pool's until it is handed out.
   void Hear(const std::string& id) {
     const auto found = watched_.find(id);
     auto event = found->second.watch->Next(kNoWait);

@@ -131,8 +131,9 @@ void Sandboxes::AdoptOne(const Sandbox& row, const std::optional<machine::Machin
 Result<void> Sandboxes::Adopt() {
   CAISSON_ASSIGN(Found orphans, ListMachines(drivers_));
   CAISSON_ASSIGN(const auto rows, store_.Read([&](store::Rows& store_rows) {
-    return store_rows.Sandboxes(
-        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+    return store_rows.Sandboxes({.host = options_.host,
+                                 .states = {std::begin(kLive), std::end(kLive)},
+                                 .with_pooled = true});
   }));
   std::vector<std::function<void()>> work;
   for (const Sandbox& row : rows) {
@@ -221,8 +222,9 @@ void Sandboxes::LookAt(const Sandbox& row, const std::optional<machine::Machine>
 void Sandboxes::LookForTheLost() {
   // In this order: what a row says has its machine then has it in the list too, or is changed.
   auto rows = store_.Read([&](store::Rows& store_rows) {
-    return store_rows.Sandboxes(
-        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+    return store_rows.Sandboxes({.host = options_.host,
+                                 .states = {std::begin(kLive), std::end(kLive)},
+                                 .with_pooled = true});
   });
   if (!rows) return;
   auto orphans = ListMachines(drivers_);
@@ -269,7 +271,8 @@ void Sandboxes::CountAllTraffic() {
   auto rows = store_.Read([&](store::Rows& store_rows) {
     return store_rows.Sandboxes({.host = options_.host,
                                  .states = {SandboxState::kRunning, SandboxState::kPausing,
-                                            SandboxState::kResuming, SandboxState::kError}});
+                                            SandboxState::kResuming, SandboxState::kError},
+                                 .with_pooled = true});
   });
   if (!rows) return;
   for (const Sandbox& row : *rows) {
@@ -289,8 +292,9 @@ void Sandboxes::Forget() {
 
 void Sandboxes::Tend() {
   auto rows = store_.Read([&](store::Rows& store_rows) {
-    return store_rows.Sandboxes(
-        {.host = options_.host, .states = {std::begin(kLive), std::end(kLive)}});
+    return store_rows.Sandboxes({.host = options_.host,
+                                 .states = {std::begin(kLive), std::end(kLive)},
+                                 .with_pooled = true});
   });
   if (rows) {
     for (const Sandbox& row : *rows) TendOne(row);

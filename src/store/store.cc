@@ -9,6 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kSandboxStates{
     "creating", "running", "pausing",    "paused",    "resuming",
     "forking",  "error",   "destroying", "destroyed", "failed"};
+constexpr std::array<std::string_view, 3> kPoolPlaces{"none", "waiting", "parent"};
 constexpr std::array<std::string_view, 4> kTemplateStates{"pending", "building", "ready", "failed"};
 
 template <typename State, std::size_t kCount>
@@ -30,6 +31,11 @@ std::optional<SandboxState> ParseSandboxState(std::string_view text) {
 }
 bool IsTerminal(SandboxState state) {
   return state == SandboxState::kDestroyed || state == SandboxState::kFailed;
+}
+
+std::string_view ToText(PoolPlace place) { return kPoolPlaces[static_cast<std::size_t>(place)]; }
+std::optional<PoolPlace> ParsePoolPlace(std::string_view text) {
+  return Parse<PoolPlace>(kPoolPlaces, text);
 }
 
 std::string_view ToText(TemplateState state) {

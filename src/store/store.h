@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the control plane remembers: tenants, API keys (hashes only), sandboxes and their
-// tombstones, access tokens, networks, templates with their logs, events, the audit log. Plain
-// rows, no policy: which transition is allowed, who may do what and what fits is decided above.
-// Several processes may use one store at a time. A Store is thread-safe; Rows belong to the call
-// that they were given to.
+// tombstones, access tokens, networks, templates with their logs, pools, events, the audit log.
+// Plain rows, no policy: which transition is allowed, who may do what and what fits is decided
+// above. Several processes may use one store at a time. A Store is thread-safe; Rows belong to the
+// call that they were given to.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,15 @@ std::optional<SandboxState> ParseSandboxState(std::string_view text);
 bool IsTerminal(SandboxState state);
 
 inline constexpr std::int64_t kUnlimited = -1;
+
+// What a sandbox is to the pool that it was made for.
+enum class PoolPlace : std::uint8_t {
+  kNone,     // it was handed out, or was made for nobody's pool: a sandbox like any other
+  kWaiting,  // it is ready for whoever takes it, once it runs
+  kParent,   // the others are forked from it; it is never handed out
+};
+std::string_view ToText(PoolPlace place);
+std::optional<PoolPlace> ParsePoolPlace(std::string_view text);
 
 struct Quota {  // kUnlimited: no limit
   std::int64_t sandboxes = 100;
@@ -121,13 +130,19 @@ struct Sandbox {
   std::optional<Milliseconds> destroyed_at;  // also set for failed
   std::optional<Milliseconds> delete_at;     // the owner's wish
   std::string failure;                       // why it is failed or error
-  std::int64_t revision = 0;                 // counted by UpdateSandbox
+  std::string pool;                          // name of the pool that it comes from; empty: none
+  std::string pool_id;                       // of that pool's definition
+  PoolPlace place = PoolPlace::kNone;
+  std::string warm_process;   // that the pool has started in it; empty: none
+  std::int64_t revision = 0;  // counted by UpdateSandbox
 };
 
 struct SandboxFilter {
   std::optional<std::string> tenant;
   std::optional<std::string> host;
   std::vector<SandboxState> states;           // empty: all but destroyed
+  bool with_pooled = false;                   // also those whose place in a pool is not kNone
+  std::optional<std::string> pool_id;         // only those of that definition
   std::map<std::string, std::string> labels;  // all of them
   std::int64_t limit = kUnlimited;
   std::int64_t offset = 0;
@@ -145,6 +160,22 @@ struct Network {
   std::string tenant;
   std::string name;
   Milliseconds created_at = 0;
+};
+
+// Sandboxes that are made before somebody asks for them.
+struct Pool {
+  std::string id;  // of this definition: another one under the same name has another
+  std::string tenant;
+  std::string name;
+  std::string host;        // that fills it
+  std::string created_by;  // id of the key
+  std::string definition;  // a JSON object (control/pool_definition.h)
+  std::int64_t size = 0;
+  std::int64_t idle_seconds = 0;
+  Milliseconds created_at = 0;
+  Milliseconds used_at = 0;  // when somebody took from it, or defined it
+  std::int64_t handed_out = 0;
+  std::int64_t missed = 0;  // so many had to be made when they were asked for
 };
 
 enum class TemplateState : std::uint8_t { kPending, kBuilding, kReady, kFailed };
@@ -229,12 +260,13 @@ class Rows {
   virtual Result<std::optional<AccessToken>> FindTokenByHash(const std::string& hash) = 0;
   virtual Result<bool> DeleteToken(const std::string& sandbox) = 0;
 
-  // A name that another sandbox of the tenant has, which is not terminal, is a conflict.
+  // A name that another sandbox of the tenant has, which is neither terminal nor being destroyed,
+  // is a conflict.
   virtual Result<void> InsertSandbox(const Sandbox& sandbox) = 0;
   virtual Result<std::optional<Sandbox>> FindSandbox(const std::string& id) = 0;
   virtual Result<std::optional<Sandbox>> FindSandboxByIp(const std::string& tenant,
                                                          const std::string& ip) = 0;
-  // The one that is not terminal.
+  // The one that is neither terminal nor being destroyed.
   virtual Result<std::optional<Sandbox>> FindSandboxByName(const std::string& tenant,
                                                            const std::string& name) = 0;
   // Running and paused ones first, then the newest.
@@ -244,6 +276,10 @@ class Rows {
   // when the stored revision is still that of `sandbox`, and counts it up in both; else fails with
   // store.stale.
   virtual Result<void> UpdateSandbox(Sandbox& sandbox) = 0;
+  // As UpdateSandbox, and writes also who created it and when: it is somebody else's from now on.
+  virtual Result<void> HandOver(Sandbox& sandbox) = 0;
+  // Forgets it with all that hangs on it, as if it had never been.
+  virtual Result<void> RemoveSandbox(const std::string& id) = 0;
   // By tenant, of what is not terminal.
   virtual Result<std::map<std::string, Usage>> UsageByTenant(const std::string& host) = 0;
   // Removes terminal rows whose end lies before `before`, with all that hangs on them.
@@ -257,7 +293,7 @@ class Rows {
   virtual Result<void> DeleteNetwork(const std::string& id) = 0;
   virtual Result<void> AddMember(const std::string& network, const std::string& sandbox) = 0;
   virtual Result<bool> RemoveMember(const std::string& network, const std::string& sandbox) = 0;
-  // Only those that are not terminal.
+  // Only those that are not terminal and not being destroyed.
   virtual Result<std::vector<Sandbox>> Members(const std::string& network) = 0;
   virtual Result<std::vector<Network>> NetworksOf(const std::string& sandbox) = 0;
 
@@ -271,6 +307,15 @@ class Rows {
   virtual Result<std::vector<TemplateLine>> TemplateLines(const std::string& id,
                                                           std::optional<std::int64_t> attempt,
                                                           std::int64_t after) = 0;
+
+  // Inserts it, or replaces what the tenant has under that name.
+  virtual Result<void> PutPool(const Pool& pool) = 0;
+  virtual Result<std::optional<Pool>> FindPool(const std::string& tenant,
+                                               const std::string& name) = 0;
+  virtual Result<std::vector<Pool>> Pools(const std::optional<std::string>& tenant) = 0;
+  virtual Result<bool> DeletePool(const std::string& tenant, const std::string& name) = 0;
+  // False when there is no such definition any more.
+  virtual Result<bool> CountPoolUse(const std::string& id, bool was_ready, Milliseconds at) = 0;
 
   virtual Result<std::int64_t> AppendEvent(const Event& event) = 0;
   virtual Result<std::vector<Event>> EventsAfter(const std::string& tenant, std::int64_t seq,

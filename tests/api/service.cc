@@ -39,10 +39,11 @@ Result<void> Serve(const std::string& directory) {
   control::Sandboxes sandboxes(options, *store, driver);
   CAISSON_TRY(sandboxes.Adopt());
   control::Templates templates(sandboxes);
+  control::Pools pools(sandboxes);
   api::Log log(STDERR_FILENO);
   api::Context context(
       {.version = "test", .public_url = "http://127.0.0.1", .ingress_domain = "test"}, sandboxes,
-      templates, log);
+      templates, pools, log);
   CAISSON_ASSIGN(const auto server, http::Server::Start({.listeners = {{.address = "127.0.0.1:0"}},
                                                          .error_answer = api::MakeErrorAnswer(),
                                                          .served = api::MakeServedHook(context)},

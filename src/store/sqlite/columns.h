@@ -108,6 +108,10 @@ struct Table<Sandbox> {
     visit("destroyed_at", row.destroyed_at);
     visit("delete_at", row.delete_at);
     visit("failure", row.failure);
+    visit("pool", row.pool);
+    visit("pool_id", row.pool_id);
+    visit("place", row.place);
+    visit("warm_process", row.warm_process);
     visit("revision", row.revision);
   }
 };
@@ -121,6 +125,26 @@ struct Table<Network> {
     visit("tenant", row.tenant);
     visit("name", row.name);
     visit("created_at", row.created_at);
+  }
+};
+
+template <>
+struct Table<Pool> {
+  static constexpr const char* kName = "pools";
+  template <typename Row, typename Visit>
+  static void Columns(Row& row, Visit visit) {
+    visit("id", row.id);
+    visit("tenant", row.tenant);
+    visit("name", row.name);
+    visit("host", row.host);
+    visit("created_by", row.created_by);
+    visit("definition", row.definition);
+    visit("size", row.size);
+    visit("idle_seconds", row.idle_seconds);
+    visit("created_at", row.created_at);
+    visit("used_at", row.used_at);
+    visit("handed_out", row.handed_out);
+    visit("missed", row.missed);
   }
 };
 

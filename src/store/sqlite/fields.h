@@ -29,6 +29,7 @@ inline void Put(Statement& to, int i, const Texts& value) { to.Bind(i, ToJson(va
 inline void Put(Statement& to, int i, const TextMap& value) { to.Bind(i, ToJson(value)); }
 inline void Put(Statement& to, int i, SandboxState value) { to.Bind(i, ToText(value)); }
 inline void Put(Statement& to, int i, TemplateState value) { to.Bind(i, ToText(value)); }
+inline void Put(Statement& to, int i, PoolPlace value) { to.Bind(i, ToText(value)); }
 template <typename Value>
 void Put(Statement& to, int i, const std::optional<Value>& value) {
   value ? Put(to, i, *value) : to.BindNull(i);
@@ -45,6 +46,10 @@ inline void Take(const Statement& from, int i, SandboxState& value) {
 }
 inline void Take(const Statement& from, int i, TemplateState& value) {
   value = ParseTemplateState(from.Text(i)).value_or(TemplateState::kFailed);
+}
+// What cannot be read is handed to nobody.
+inline void Take(const Statement& from, int i, PoolPlace& value) {
+  value = ParsePoolPlace(from.Text(i)).value_or(PoolPlace::kParent);
 }
 template <typename Value>
 void Take(const Statement& from, int i, std::optional<Value>& value) {

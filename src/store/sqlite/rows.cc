@@ -23,6 +23,8 @@ struct Condition {
     if (!filter.states.empty()) sql += ")";
     if (filter.tenant) Add(" AND tenant = ?", {*filter.tenant});
     if (filter.host) Add(" AND host = ?", {*filter.host});
+    if (!filter.with_pooled) Add(" AND place = 'none'", {});
+    if (filter.pool_id) Add(" AND pool_id = ?", {*filter.pool_id});
     // json_each, since a key may hold what a JSON path takes for syntax.
     for (const auto& [key, value] : filter.labels) {
       Add(" AND EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ? AND l.value = ?)",
@@ -99,8 +101,10 @@ Result<std::optional<Sandbox>> SqliteRows::FindSandboxByIp(const std::string& te
 
 Result<std::optional<Sandbox>> SqliteRows::FindSandboxByName(const std::string& tenant,
                                                              const std::string& name) {
-  return SelectOne<Sandbox>(database_, std::string("WHERE tenant = ? AND name = ? AND ") + kLive,
-                            tenant, name);
+  return SelectOne<Sandbox>(
+      database_,
+      std::string("WHERE tenant = ? AND name = ? AND state <> 'destroying' AND ") + kLive, tenant,
+      name);
 }
 
 Result<std::vector<Sandbox>> SqliteRows::Sandboxes(const SandboxFilter& filter) {
@@ -134,6 +138,16 @@ Result<void> SqliteRows::UpdateSandbox(Sandbox& sandbox) {
   return Fail(errors::kStoreStale, "sandbox " + sandbox.id + " has changed since it was read");
 }
 
+Result<void> SqliteRows::HandOver(Sandbox& sandbox) {
+  CAISSON_TRY(UpdateSandbox(sandbox));
+  return Do(database_, "UPDATE sandboxes SET created_by = ?, created_at = ? WHERE id = ?",
+            sandbox.created_by, sandbox.created_at, sandbox.id);
+}
+
+Result<void> SqliteRows::RemoveSandbox(const std::string& id) {
+  return Do(database_, "DELETE FROM sandboxes WHERE id = ?", id);
+}
+
 Result<std::map<std::string, Usage>> SqliteRows::UsageByTenant(const std::string& host) {
   CAISSON_ASSIGN(auto statement,
                  Ask(database_,
@@ -158,6 +172,29 @@ Result<std::int64_t> SqliteRows::PurgeSandboxes(const std::string& host, Millise
                  "destroyed_at < ?",
                  host, before));
   return database_.changes();
+}
+
+Result<void> SqliteRows::PutPool(const Pool& pool) {
+  return InsertRow(database_, pool, "INSERT OR REPLACE");
+}
+Result<std::optional<Pool>> SqliteRows::FindPool(const std::string& tenant,
+                                                 const std::string& name) {
+  return SelectOne<Pool>(database_, "WHERE tenant = ? AND name = ?", tenant, name);
+}
+Result<std::vector<Pool>> SqliteRows::Pools(const std::optional<std::string>& tenant) {
+  if (!tenant) return Select<Pool>(database_, "ORDER BY tenant, name");
+  return Select<Pool>(database_, "WHERE tenant = ? ORDER BY name", *tenant);
+}
+Result<bool> SqliteRows::DeletePool(const std::string& tenant, const std::string& name) {
+  CAISSON_TRY(Do(database_, "DELETE FROM pools WHERE tenant = ? AND name = ?", tenant, name));
+  return database_.changes() > 0;
+}
+Result<bool> SqliteRows::CountPoolUse(const std::string& id, bool was_ready, Milliseconds at) {
+  CAISSON_TRY(Do(database_,
+                 "UPDATE pools SET handed_out = handed_out + ?, missed = missed + ?, used_at = ? "
+                 "WHERE id = ?",
+                 std::int64_t{was_ready}, std::int64_t{!was_ready}, at, id));
+  return database_.changes() > 0;
 }
 
 Result<void> SqliteRows::InsertNetwork(const Network& network) {
@@ -186,8 +223,9 @@ Result<bool> SqliteRows::RemoveMember(const std::string& network, const std::str
 Result<std::vector<Sandbox>> SqliteRows::Members(const std::string& network) {
   return Select<Sandbox>(
       database_,
-      std::string("WHERE id IN (SELECT sandbox FROM members WHERE network = ?) AND ") + kLive +
-          " ORDER BY created_at, id",
+      std::string("WHERE id IN (SELECT sandbox FROM members WHERE network = ?) AND "
+                  "state <> 'destroying' AND ") +
+          kLive + " ORDER BY created_at, id",
       network);
 }
 Result<std::vector<Network>> SqliteRows::NetworksOf(const std::string& sandbox) {

@@ -31,6 +31,8 @@ class SqliteRows final : public Rows {
   Result<std::vector<Sandbox>> Sandboxes(const SandboxFilter& filter) override;
   Result<std::int64_t> CountSandboxes(const SandboxFilter& filter) override;
   Result<void> UpdateSandbox(Sandbox& sandbox) override;
+  Result<void> HandOver(Sandbox& sandbox) override;
+  Result<void> RemoveSandbox(const std::string& id) override;
   Result<std::map<std::string, Usage>> UsageByTenant(const std::string& host) override;
   Result<std::int64_t> PurgeSandboxes(const std::string& host, Milliseconds before) override;
   Result<void> InsertNetwork(const Network& network) override;
@@ -52,6 +54,11 @@ class SqliteRows final : public Rows {
   Result<std::vector<TemplateLine>> TemplateLines(const std::string& id,
                                                   std::optional<std::int64_t> attempt,
                                                   std::int64_t after) override;
+  Result<void> PutPool(const Pool& pool) override;
+  Result<std::optional<Pool>> FindPool(const std::string& tenant, const std::string& name) override;
+  Result<std::vector<Pool>> Pools(const std::optional<std::string>& tenant) override;
+  Result<bool> DeletePool(const std::string& tenant, const std::string& name) override;
+  Result<bool> CountPoolUse(const std::string& id, bool was_ready, Milliseconds at) override;
   Result<std::int64_t> AppendEvent(const Event& event) override;
   Result<std::vector<Event>> EventsAfter(const std::string& tenant, std::int64_t seq,
                                          std::int64_t limit) override;

@@ -11,7 +11,7 @@ namespace caisson::store::sqlite {
 namespace {
 
 // Only ever add to the end: files out there have had the first ones.
-constexpr std::array<const char*, 3> kSteps{R"(
+constexpr std::array<const char*, 4> kSteps{R"(
 CREATE TABLE tenants (
   id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, sandboxes INTEGER NOT NULL,
   vcpus INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
@@ -89,6 +89,23 @@ ALTER TABLE templates ADD COLUMN driver TEXT NOT NULL DEFAULT 'jail';
                                             R"(
 ALTER TABLE sandboxes ADD COLUMN saved_mib INTEGER NOT NULL DEFAULT 0;
 UPDATE sandboxes SET saved_mib = 2 * memory_mib WHERE driver = 'microvm';
+)",
+                                            // What is being destroyed keeps no name from others.
+                                            R"(
+CREATE TABLE pools (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants, name TEXT NOT NULL,
+  host TEXT NOT NULL, created_by TEXT NOT NULL, definition TEXT NOT NULL, size INTEGER NOT NULL,
+  idle_seconds INTEGER NOT NULL, created_at INTEGER NOT NULL, used_at INTEGER NOT NULL,
+  handed_out INTEGER NOT NULL, missed INTEGER NOT NULL, UNIQUE (tenant, name)
+) STRICT;
+ALTER TABLE sandboxes ADD COLUMN pool TEXT NOT NULL DEFAULT '';
+ALTER TABLE sandboxes ADD COLUMN pool_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE sandboxes ADD COLUMN place TEXT NOT NULL DEFAULT 'none';
+ALTER TABLE sandboxes ADD COLUMN warm_process TEXT NOT NULL DEFAULT '';
+CREATE INDEX pooled_sandboxes ON sandboxes (pool_id) WHERE place <> 'none';
+DROP INDEX sandbox_names;
+CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name)
+  WHERE state NOT IN ('destroying', 'destroyed', 'failed');
 )"};
 
 Result<std::int64_t> VersionOf(Database& database) {

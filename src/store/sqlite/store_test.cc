@@ -255,6 +255,68 @@ TEST_F(StoreTest, GivesEventsOfOneTenantInOrder) {
   EXPECT_LT(events[0].seq, events[1].seq);
 }
 
+TEST_F(StoreTest, keeps_what_waits_in_a_pool_from_those_who_do_not_ask_for_it) {
+  Sandbox waiting = Make("sb-w", "waiting");
+  waiting.pool = "p";
+  waiting.pool_id = "pool-1";
+  waiting.place = PoolPlace::kWaiting;
+  ASSERT_TRUE(Insert(waiting));
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  EXPECT_EQ(Ids({}), std::vector<std::string>{"sb-1"});
+  EXPECT_EQ(Ids({.with_pooled = true}).size(), 2U);
+  EXPECT_EQ(Ids({.with_pooled = true, .pool_id = "pool-1"}), std::vector<std::string>{"sb-w"});
+  Sandbox row = Find("sb-w");
+  EXPECT_EQ(row.place, PoolPlace::kWaiting);
+  row.place = PoolPlace::kNone;
+  row.created_by = "key-2";
+  row.created_at = 5;
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.HandOver(row); }));
+  EXPECT_EQ(Find("sb-w").created_by, "key-2");
+  EXPECT_EQ(Find("sb-w").created_at, 5);
+  EXPECT_EQ(Ids({}).size(), 2U);
+  // Whoever read it before comes too late.
+  waiting.place = PoolPlace::kNone;
+  const auto late = store_->Write([&](Rows& rows) { return rows.HandOver(waiting); });
+  EXPECT_EQ(late.error().code, errors::kStoreStale);
+}
+
+TEST_F(StoreTest, keeps_pools_by_tenant_and_name) {
+  Pool pool{.id = "pool-1", .tenant = "alice", .name = "p", .definition = "{}", .size = 2};
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.PutPool(pool); }));
+  pool = {.id = "pool-2", .tenant = "bob", .name = "p", .definition = "{}"};
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.PutPool(pool); }));
+  pool = {.id = "pool-3", .tenant = "alice", .name = "p", .definition = "{\"a\":1}"};
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.PutPool(pool); }));
+  ASSERT_TRUE(store_->Write([&](Rows& rows) -> Result<void> {
+    EXPECT_EQ(rows.FindPool("alice", "p").value()->id, "pool-3");
+    EXPECT_EQ(rows.Pools("alice")->size(), 1U);
+    EXPECT_EQ(rows.Pools(std::nullopt)->size(), 2U);
+    EXPECT_FALSE(*rows.CountPoolUse("pool-1", true, 7));  // replaced
+    EXPECT_TRUE(*rows.CountPoolUse("pool-3", true, 7));
+    EXPECT_TRUE(*rows.CountPoolUse("pool-3", false, 8));
+    const Pool used = rows.FindPool("alice", "p").value().value();
+    EXPECT_EQ(used.handed_out, 1);
+    EXPECT_EQ(used.missed, 1);
+    EXPECT_EQ(used.used_at, 8);
+    EXPECT_TRUE(*rows.DeletePool("alice", "p"));
+    EXPECT_FALSE(*rows.DeletePool("alice", "p"));
+    EXPECT_EQ(rows.Pools(std::nullopt)->size(), 1U);
+    return {};
+  }));
+}
+
+TEST_F(StoreTest, a_name_is_free_as_soon_as_its_sandbox_is_being_destroyed) {
+  ASSERT_TRUE(Insert(Make("sb-1", "box")));
+  EXPECT_FALSE(Insert(Make("sb-2", "box")));
+  Sandbox going = Find("sb-1");
+  going.state = SandboxState::kDestroying;
+  ASSERT_TRUE(store_->Write([&](Rows& rows) { return rows.UpdateSandbox(going); }));
+  EXPECT_TRUE(Insert(Make("sb-2", "box")));
+  const auto found =
+      store_->Read([&](Rows& rows) { return rows.FindSandboxByName("alice", "box"); });
+  EXPECT_EQ(found->value().id, "sb-2");
+}
+
 TEST_F(StoreTest, TakesAFileFromBeforeThereWereDriversAndLeavesPoliciesAsTheyAre) {
   const std::vector<std::vector<std::string>> policies = {
       {}, {"*"}, {"240.0.0.0/4"}, {"93.184.216.34:443", "198.51.100.0/24", "93.184.216.34:443"}};
@@ -267,6 +329,9 @@ TEST_F(StoreTest, TakesAFileFromBeforeThereWereDriversAndLeavesPoliciesAsTheyAre
   }
   store_.reset();
   ASSERT_TRUE(Database::Open(path_).value()->Execute(
+      "DROP INDEX pooled_sandboxes; DROP TABLE pools; ALTER TABLE sandboxes DROP COLUMN pool;"
+      "ALTER TABLE sandboxes DROP COLUMN pool_id; ALTER TABLE sandboxes DROP COLUMN place;"
+      "ALTER TABLE sandboxes DROP COLUMN warm_process;"
       "ALTER TABLE sandboxes DROP COLUMN driver; ALTER TABLE sandboxes DROP COLUMN ingress_wakes;"
       "ALTER TABLE sandboxes DROP COLUMN saved_mib;"
       "ALTER TABLE templates DROP COLUMN driver; PRAGMA user_version = 1"));
