@@ -89,7 +89,7 @@ def prepare(url: str, key: str, kind: dict) -> None:
 
 class RealService:
     def __init__(self, driver: str, rootfs: str):
-        self.driver, self.rootfs = driver, rootfs
+        self.driver, self.rootfs, self.listen = driver, rootfs, "127.0.0.1:0"
         self.state = tempfile.mkdtemp(prefix="caisson-service-", dir="/var/tmp")
         os.chmod(self.state, 0o755)
         self.key = self.url = self.process = None
@@ -97,7 +97,7 @@ class RealService:
     def start(self) -> None:
         with open(f"{self.state}/log", "ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "caisson", "serve", "--state", self.state, "--listen", "127.0.0.1:0", "--rootfs", self.rootfs,
+                [BIN / "caisson", "serve", "--state", self.state, "--listen", self.listen, "--rootfs", self.rootfs,
                  "--images", STORE, *driver_words(self.driver)], stdout=subprocess.PIPE, stderr=log)
         text = b""
         while not text.endswith(b"}\n"):
