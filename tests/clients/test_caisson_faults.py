@@ -27,6 +27,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 import real_service
 
 ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
+LONG = 240  # seconds of a run: processors may be emulated
 DRIVER = os.environ.get("CAISSON_TEST_DRIVER", "jail")
 if why := real_service.why_not(DRIVER, ROOTFS):
     print(f"skipped: {why}")
@@ -122,6 +123,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.variable("CAISSON_SANDBOX_BASE_URL", SERVICE.url)
         self.variable("CAISSON_SANDBOX_API_KEY", SERVICE.key)
+        self.policy(timeout_seconds=LONG)
 
     def variable(self, name, value):
         before = os.environ.get(name)
@@ -145,7 +147,7 @@ class Case(unittest.TestCase):
         return [view["id"] for view in answer.json()["data"]["data"] if view["status"] != "failed"]
 
     def node(self, program, **fields):
-        return asyncio.run(CaissonSandboxComponent(_id="node", python_code=program, **fields).run_sandbox()).data
+        return asyncio.run(CaissonSandboxComponent(_id="node", python_code=program, **({"timeout_seconds": LONG} | fields)).run_sandbox()).data
 
 
 class Network(Case):
@@ -237,8 +239,7 @@ class Servers(Case):
 
         program = "import time; time.sleep(300)"
         workers = [threading.Thread(target=work, args=(attempt,)) for attempt in
-                   (lambda: backend.run(program), lambda: self.node(program, timeout_seconds=200))]
-        self.policy(timeout_seconds=200)
+                   (lambda: backend.run(program), lambda: self.node(program))]
         [worker.start() for worker in workers]
         deadline = time.monotonic() + 60
         while len(self.live()) < 2 and time.monotonic() < deadline:
