@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/client.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "errors/agent.h"
@@ -119,6 +123,29 @@ Result<os::UniqueFd> Dial(os::UniqueFd fd, const DialRequest& request) {
 Result<void> Ping(os::UniqueFd fd, milliseconds patience) {
   Connection connection(std::move(fd), patience);
   CAISSON_TRY(connection.Send(FrameType::kPing, {}));
+  CAISSON_TRY(connection.Expect(FrameType::kOk));
+  return {};
+}
+
+Result<void> LetGo(os::UniqueFd fd, milliseconds patience) {
+  Connection connection(std::move(fd), patience);
+  CAISSON_TRY(connection.Send(FrameType::kLetGo, {}));
+  CAISSON_TRY(connection.Expect(FrameType::kOk));
+  // The agent has shut its direction down already; that it has closed its end is told by a byte
+  // that finds nobody.
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (::send(connection.fd(), "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN) {
+    if (std::chrono::steady_clock::now() > until) {
+      return caisson::Fail(errors::kAgentNoAnswer, "the agent does not let its socket go");
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return {};
+}
+
+Result<void> Identify(os::UniqueFd fd, const IdentifyRequest& request) {
+  Connection connection(std::move(fd));
+  CAISSON_TRY(connection.SendMessage(FrameType::kIdentify, request));
   CAISSON_TRY(connection.Expect(FrameType::kOk));
   return {};
 }

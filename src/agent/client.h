@@ -161,6 +161,12 @@ Result<os::UniqueFd> Dial(os::UniqueFd connection, const DialRequest& request);
 Result<void> Ping(os::UniqueFd connection, milliseconds patience = kPatience);
 Result<AgentInfo> Info(os::UniqueFd connection);
 
+// Of an agent that has made its socket itself: it closes that and all connections until it is
+// woken by a file (guest/entrance.h), but with commands or streams open fails with agent.busy.
+// Returns when its last end is closed.
+Result<void> LetGo(os::UniqueFd connection, milliseconds patience = kPatience);
+Result<void> Identify(os::UniqueFd connection, const IdentifyRequest& request);
+
 // Tells what the machine asks for about itself, and its activity when it changes, at most once a
 // second. Requests that came while nobody watched are told first.
 struct WatchEvent {

@@ -17,7 +17,7 @@ bool IsFrameType(std::uint8_t type) {
   const auto within = [type](FrameType first, FrameType last) {
     return type >= static_cast<std::uint8_t>(first) && type <= static_cast<std::uint8_t>(last);
   };
-  return within(FrameType::kPing, FrameType::kMountDisk) ||
+  return within(FrameType::kPing, FrameType::kIdentify) ||
          within(FrameType::kStdin, FrameType::kCommit) ||
          type == static_cast<std::uint8_t>(FrameType::kData) ||
          within(FrameType::kOk, FrameType::kActivity);

@@ -44,6 +44,9 @@ enum class FrameType : std::uint8_t {
   kThaw = 23,
   kGrowDisk = 24,
   kMountDisk = 25,
+  // Of an agent that has made its socket itself (guest/entrance.h).
+  kLetGo = 26,  // empty
+  kIdentify = 27,
   // From the host, later.
   kStdin = 32,       // raw
   kStdinClose = 33,  // empty

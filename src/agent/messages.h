@@ -168,6 +168,15 @@ struct RenewRequest {       // kRenew
   }
 };
 
+// What makes a copy of a machine one of its own where the kernel is not the agent's to renew.
+struct IdentifyRequest {  // kIdentify
+  std::string host_name;
+  std::string machine_id;                    // 32 hexadecimal digits
+  std::map<std::string, std::string> files;  // path and content, written as root
+  bool operator==(const IdentifyRequest&) const = default;
+  auto Fields() { return std::tie(host_name, machine_id, files); }
+};
+
 struct ThawRequest {        // kThaw
   std::int64_t now_ns = 0;  // the machine's own clock stood still as well
   bool operator==(const ThawRequest&) const = default;

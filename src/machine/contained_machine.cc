@@ -28,7 +28,7 @@ Result<void> ContainedMachine::Pause(Level level) {
 Result<void> ContainedMachine::Resume() {
   if (StateNow() == State::kPausedInMemory) {
     CAISSON_TRY(SetPhase(Phase::kRunning, false));
-    return base().record.groups.Thaw();
+    return GoOn();
   }
   CAISSON_TRY(base().HoldImage(store()));
   base().record.phase = Phase::kPausedOnDisk;

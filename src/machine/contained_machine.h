@@ -23,6 +23,8 @@ class ContainedMachine : public RecordedMachine {
   virtual Flusher& flusher() = 0;
   // Ends what runs; the disk stays, and nothing uses it.
   virtual Result<void> Stop() = 0;
+  // Lets one go on that is paused in memory.
+  virtual Result<void> GoOn() { return base().record.groups.Thaw(); }
   // Starts a machine of which there is only the disk, and its image; else there is only the disk.
   virtual Result<void> StartAgain() = 0;
 

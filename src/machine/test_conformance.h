@@ -10,6 +10,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -391,6 +393,77 @@ TEST_P(DriverConformance, ASnapshotKeepsWhatWasAndIsRestoredAsOftenAsOneLikes) {
   EXPECT_EQ(CodeOf(driver().RemoveSnapshot("snap")), "fine");
   EXPECT_EQ(CodeOf(driver().RemoveSnapshot("snap")), "fine");
   EXPECT_EQ(CodeOf(driver().Restore("snap", Spec("again-4"))), "machine.unknown");
+}
+
+// A process counts, and has drawn a word that is in its memory alone.
+inline constexpr const char* kCounter =
+    "import os, time\n"
+    "if os.fork() == 0:\n"
+    "  os.setsid()\n"
+    "  word = os.urandom(8).hex()\n"
+    "  for i in range(100000):\n"
+    "    open('/var/next', 'w').write(word + ' ' + str(i) + ' ' + os.urandom(8).hex())\n"
+    "    os.rename('/var/next', '/var/count'); time.sleep(0.01)\n";
+struct Counted {
+  std::string word;
+  int count = -1;
+  std::string drawn;  // just now
+};
+
+TEST_P(DriverConformance, WhatKeepsMemoryGoesOnWhereItsOriginStoodAndIsAnother) {
+  const Capabilities can = driver().capabilities();
+  if (can.fork != Extent::kFull && can.snapshot != Extent::kFull) GTEST_SKIP() << "files alone";
+  const auto look = [&](const std::string& id) {
+    Counted counted;
+    std::istringstream(Say(id, "import time; time.sleep(0.1); print(open('/var/count').read())")) >>
+        counted.word >> counted.count >> counted.drawn;
+    return counted;
+  };
+  Make("origin");
+  ASSERT_EQ(Say("origin", kCounter), "");
+  const Counted first = look("origin");
+  ASSERT_EQ(first.word.size(), 16u);
+  if (can.snapshot == Extent::kFull) {
+    const auto taken = driver().TakeSnapshot("origin", "snap");
+    ASSERT_TRUE(taken) << taken.error().message << taken.error().details;
+    EXPECT_EQ(StateOf("origin"), "running");
+  }
+  const Counted later = look("origin");
+  EXPECT_EQ(later.word, first.word);
+  EXPECT_GT(later.count, first.count) << "the origin goes on";
+  ASSERT_EQ(CodeOf(driver().Pause("origin", Level::kMemory)), "fine");
+  std::set<std::string> drawn;
+  const auto expect_goes_on = [&](const std::string& id, int from) {
+    const Counted one = look(id);
+    const Counted two = look(id);
+    EXPECT_EQ(one.word, first.word) << id;
+    EXPECT_GE(one.count, from) << id;
+    EXPECT_GT(two.count, one.count) << id << " does not go on";
+    EXPECT_TRUE(drawn.insert(two.drawn).second) << id << " draws what another drew";
+    EXPECT_EQ(
+        Say(id, "import os; print(os.uname().nodename, open('/etc/hostname').read().strip())"),
+        id + " " + id);
+    EXPECT_TRUE(drawn.insert(Say(id, "print(open('/etc/machine-id').read())")).second) << id;
+  };
+  if (can.fork == Extent::kFull) {
+    for (const char* id : {"fork-1", "fork-2"}) {
+      const auto child = driver().Fork("origin", Spec(id));
+      ASSERT_TRUE(child) << child.error().message << child.error().details;
+      EXPECT_EQ(StateOf("origin"), "paused_in_memory");
+      expect_goes_on(id, later.count);
+    }
+  }
+  world_->Restart();
+  EXPECT_EQ(StateOf("origin"), "paused_in_memory");
+  ASSERT_EQ(CodeOf(driver().Resume("origin")), "fine");
+  EXPECT_GT(look("origin").count, later.count) << "after its copies, and a restart";
+  if (can.snapshot == Extent::kFull) {
+    for (const char* id : {"again-1", "again-2"}) {
+      const auto restored = driver().Restore("snap", Spec(id));
+      ASSERT_TRUE(restored) << restored.error().message << restored.error().details;
+      expect_goes_on(id, first.count);
+    }
+  }
 }
 
 // --- disks ---

@@ -22,15 +22,13 @@
 #include <utility>
 
 #include "agent/channel_pump.h"
+#include "agent/guest/entrance.h"
 #include "agent/guest/host_streams.h"
 #include "agent/guest/self_endpoint.h"
 #include "os/syscall_error.h"
 
 namespace caisson::agent::guest {
 namespace {
-
-constexpr milliseconds kAcceptAgain{100};
-constexpr int kBacklog = 128;
 
 std::string DrawBootId() {
   std::array<unsigned char, 16> bytes{};
@@ -85,25 +83,6 @@ std::uint64_t RaiseOpenFiles() {
   return before;
 }
 
-// One that was left by an earlier life of the machine makes room.
-os::UniqueFd ListenAt(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return os::UniqueFd();
-  }
-  path.copy(address.sun_path, path.size());
-  (void)::unlink(path.c_str());
-  os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.valid() ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket.get(), kBacklog) != 0) {
-    return os::UniqueFd();
-  }
-  return socket;
-}
-
 os::UniqueFd OpenEntrance(const Options& options) {
   if (options.vsock_port) return ListenOnVsock(*options.vsock_port);
   if (options.stream_listener >= 0) return os::UniqueFd(options.stream_listener);
@@ -111,35 +90,6 @@ os::UniqueFd OpenEntrance(const Options& options) {
   if (!options.listen_path.empty()) return ListenAt(options.listen_path);
   return os::UniqueFd(options.listener);
 }
-
-class Acceptor {
- public:
-  Acceptor(Agent& agent, os::UniqueFd listener)
-      : agent_(agent),
-        source_(agent.loop, std::move(listener), [this](std::uint32_t) { Accept(); }),
-        again_(agent.loop, [this] { source_.Want(EPOLLIN); }) {
-    source_.Want(EPOLLIN);
-  }
-
- private:
-  void Accept() {
-    for (;;) {
-      os::UniqueFd fd(::accept4(source_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (fd.valid()) {
-        agent_.connections.push_back(std::make_unique<HostConnection>(agent_, std::move(fd)));
-        continue;
-      }
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN) return;
-      source_.Want(0);  // out of descriptors or memory
-      return again_.Set(kAcceptAgain);
-    }
-  }
-
-  Agent& agent_;
-  EventSource source_;
-  Timer again_;
-};
 
 // Whatever loses its parent becomes ours.
 class Reaper {
@@ -167,8 +117,9 @@ class Reaper {
 }  // namespace
 
 Agent::Agent(const Options& options, std::uint64_t open_files)
-    : spawner(options.cgroup_procs,
-              {.open_files = open_files, .processes = options.command_processes}),
+    : spawner(options.cgroup_procs, {.open_files = open_files,
+                                     .processes = options.command_processes,
+                                     .drop_agents_capabilities = !options.listen_path.empty()}),
       children(loop, spawner, [this] { watchers.NoteActivity(); }),
       processes(loop, children),
       is_computer(options.has_computer()),
@@ -251,7 +202,7 @@ std::string RunAgent(const Options& options) {
   if (!endpoint) return give_up(endpoint.error());
   words.Reset();
   const Reaper reaper(agent, std::move(signals));
-  std::unique_ptr<Acceptor> acceptor;
+  std::unique_ptr<Entrance> entrance;
   std::unique_ptr<ChannelPump> pump;
   std::unique_ptr<HostStreams> streams;
   if (!options.port.empty()) {
@@ -259,7 +210,8 @@ std::string RunAgent(const Options& options) {
   } else if (agent.is_computer) {
     streams = std::make_unique<HostStreams>(agent, std::move(listener));
   } else {
-    acceptor = std::make_unique<Acceptor>(agent, std::move(listener));
+    entrance = std::make_unique<Entrance>(agent, std::move(listener), options.listen_path);
+    agent.entrance = entrance.get();
   }
   agent.loop.Run();
 }

@@ -21,6 +21,8 @@
 
 namespace caisson::agent::guest {
 
+class Entrance;
+
 struct Options {
   int listener = 3;
   std::string listen_path;  // not empty: in place of `listener`, a socket of this name
@@ -66,6 +68,7 @@ struct Agent {
   Counts counts;
   std::string boot_id;
   std::uint16_t self_port = 0;
+  Entrance* entrance = nullptr;  // null: the host comes by a stream of channels
   const bool is_computer;
   bool sealed = false;
   bool has_disk = false;                // of a virtual machine: it is mounted

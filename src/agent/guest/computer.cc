@@ -195,17 +195,24 @@ bool IsFrozen() {
 
 }  // namespace
 
+Attempt<void> Identify(const IdentifyRequest& request) {
+  if (!IsMachineId(request.machine_id)) {
+    return Fail(FailureKind::kBadRequest, "machine_id has 32 hexadecimal digits");
+  }
+  if (::sethostname(request.host_name.data(), request.host_name.size()) != 0) {
+    return Failed("set the host name");
+  }
+  WriteFile("/etc/machine-id", request.machine_id + "\n");
+  for (const auto& [path, content] : request.files) WriteFile(path, content);
+  return {};
+}
+
 Attempt<void> Renew(const RenewRequest& request) {
   if (auto done = AddEntropy(request.entropy); !done) return done;
   if (!request.host_name.empty()) {
-    if (!IsMachineId(request.machine_id)) {
-      return Fail(FailureKind::kBadRequest, "machine_id has 32 hexadecimal digits");
+    if (auto done = Identify({request.host_name, request.machine_id, request.files}); !done) {
+      return done;
     }
-    if (::sethostname(request.host_name.data(), request.host_name.size()) != 0) {
-      return Failed("set the host name");
-    }
-    WriteFile("/etc/machine-id", request.machine_id + "\n");
-    for (const auto& [path, content] : request.files) WriteFile(path, content);
   }
   if (auto done = SetNetwork(request); !done) return done;
   if (auto done = SetLimits(request); !done) return done;

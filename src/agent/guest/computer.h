@@ -22,6 +22,8 @@ inline constexpr const char* kDiskPlace = "/run/caisson/disk";
 // processes. Once in a machine's life, before it is renewed for the first time (disk_root.cc).
 Attempt<void> MountDisk(const MountDiskRequest& request);
 
+// Name, machine id and the files that tell of them; what cannot be written is the guest's affair.
+Attempt<void> Identify(const IdentifyRequest& request);
 // New entropy, clock, identity, network address and limits; then commands go on.
 Attempt<void> Renew(const RenewRequest& request);
 // Commands stand still, and what was written is on the disk.

@@ -5,6 +5,7 @@
 #include "agent/guest/agent.h"
 #include "agent/guest/computer.h"
 #include "agent/guest/dial.h"
+#include "agent/guest/entrance.h"
 #include "agent/guest/exec.h"
 #include "agent/guest/files.h"
 #include "agent/guest/host_connection.h"
@@ -88,6 +89,15 @@ Begun AnswerRenew(HostConnection& connection, const Frame& frame) {
   return nullptr;
 }
 
+Begun AnswerIdentify(HostConnection& connection, const Frame& frame) {
+  const auto request = Decode<IdentifyRequest>(frame.payload);
+  if (!request) return Refuse(connection, "the request is malformed");
+  const auto identified = Identify(*request);
+  if (identified) connection.agent().BeginLife();
+  Tell(connection, identified);
+  return nullptr;
+}
+
 // Of a virtual machine; empty when the frame asks for something else.
 bool AnswerForComputer(HostConnection& connection, const Frame& frame) {
   switch (frame.type) {
@@ -122,6 +132,13 @@ Begun BeginOperation(HostConnection& connection, const Frame& frame) {
     return Refuse(connection, "this machine was copied, and is not renewed yet");
   }
   if (connection.agent().is_computer && AnswerForComputer(connection, frame)) return nullptr;
+  if (Entrance* entrance = connection.agent().entrance; entrance != nullptr) {
+    if (frame.type == FrameType::kIdentify) return AnswerIdentify(connection, frame);
+    if (frame.type == FrameType::kLetGo) {
+      Tell(connection, entrance->LetGo(&connection));
+      return nullptr;
+    }
+  }
   switch (frame.type) {
     case FrameType::kPing:
       return AnswerPing(connection);

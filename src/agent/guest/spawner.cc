@@ -2,10 +2,12 @@
 #include "agent/guest/spawner.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +27,26 @@ namespace {
 
 constexpr std::size_t kMostDescriptors = 5;  // command, reports, streams
 
+// By which an agent names a copy of its machine (guest/computer.h). CAP_SETPCAP is what takes the
+// other one away, and goes last.
+int DropAgentsCapabilities() {
+  constexpr unsigned kOwn[] = {CAP_SYS_ADMIN, CAP_SETPCAP};
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> sets{};
+  if (::syscall(SYS_capget, &header, sets.data()) != 0) return errno;
+  if ((sets[0].permitted & (1U << CAP_SYS_ADMIN)) == 0) return 0;
+  for (const unsigned capability : kOwn) {
+    if (::prctl(PR_CAPBSET_DROP, capability) != 0) return errno;
+  }
+  for (const unsigned capability : kOwn) {
+    const std::uint32_t kept = ~(1U << capability);
+    sets[0].effective &= kept;
+    sets[0].permitted &= kept;
+    sets[0].inheritable &= kept;
+  }
+  return ::syscall(SYS_capset, &header, sets.data()) == 0 ? 0 : errno;
+}
+
 // In the spawner's process: what the agent has reserved for itself is not for commands.
 int BecomeOrdinary(const std::vector<int>& cgroup_procs, const CommandLimits& limits) {
   ::prctl(PR_SET_NAME, "caisson-spawner");
@@ -42,6 +64,9 @@ int BecomeOrdinary(const std::vector<int>& cgroup_procs, const CommandLimits& li
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = std::min<rlim_t>(limits.open_files, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limits.drop_agents_capabilities) {
+    if (const int error = DropAgentsCapabilities(); error != 0) return error;
+  }
   if (limits.processes == 0) return 0;
   ::getrlimit(RLIMIT_NPROC, &limit);
   limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limits.processes, limit.rlim_max);

@@ -46,6 +46,8 @@ struct CommandStreams {
 struct CommandLimits {
   std::uint64_t open_files = 0;  // soft
   std::uint64_t processes = 0;   // soft and hard; 0: as they are
+  // Whether commands are without what their agent may need to name a copy of its machine.
+  bool drop_agents_capabilities = false;
 };
 
 class Spawner {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/oci/driver.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,10 +12,14 @@
 #include "machine/contained_machine.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
+#include "machine/oci/memory.h"
 #include "machine/pool.h"
+#include "os/syscall_error.h"
 
 namespace caisson::machine::oci {
 namespace {
+
+constexpr const char* kMemory = "/memory";  // of a snapshot
 
 // What the machines of one driver use together.
 struct Yard {
@@ -29,13 +36,14 @@ class OciMachine final : public ContainedMachine {
   // Starts what was made; on failure nothing is left of it.
   static Result<std::unique_ptr<LocalMachine>> Launch(Yard& yard,
                                                       Result<std::unique_ptr<Slot>> slot,
-                                                      uid_t owner, const MachineSpec& spec) {
+                                                      uid_t owner, const MachineSpec& spec,
+                                                      const std::string& memory = {}) {
     if (!slot) return Fail(std::move(slot).error());
     Record& record = (*slot)->record;
     record.owner = owner;
     record.spec = spec;
     record.spec.image = (*slot)->image->image.id;
-    if (auto started = yard.workshop->Start(**slot, true); !started) {
+    if (auto started = yard.workshop->Start(**slot, true, memory); !started) {
       // Its record still says that it is being made: the next helper tries again where this fails.
       (void)yard.workshop->Remove(**slot);
       return Fail(std::move(started).error());
@@ -44,13 +52,14 @@ class OciMachine final : public ContainedMachine {
   }
 
   Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<void> Keep(const std::string& directory, Extent most) override;
   Result<Stats> ReadStats() override {
     return StatsWith(UsedOfDisk(slot_->disk(), slot_->record.spec.disk_bytes));
   }
   Result<os::UniqueFd> Connect() override { return workshop().Connect(*slot_); }
 
  private:
-  Workshop& workshop() { return *yard_.workshop; }
+  Workshop& workshop() const { return *yard_.workshop; }
   SlotBase& base() const override { return *slot_; }
   Networks& networks() override { return workshop().networks(); }
   std::string disk() const override { return slot_->disk(); }
@@ -60,6 +69,10 @@ class OciMachine final : public ContainedMachine {
   Result<void> TakeAway() override { return workshop().Remove(*slot_); }
   Result<void> Stop() override { return workshop().Stop(*slot_); }
   Result<void> StartAgain() override { return workshop().Start(*slot_, false); }
+  Result<void> GoOn() override { return workshop().GoOn(*slot_); }
+  bool KeepsMemory() const {
+    return workshop().runtime().kind == RuntimeKind::kRunsc && slot_->kind() == RuntimeKind::kRunsc;
+  }
 
   Yard& yard_;
   std::unique_ptr<Slot> slot_;
@@ -67,12 +80,37 @@ class OciMachine final : public ContainedMachine {
 
 Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const MachineSpec& child) {
   const MachineSpec& own = slot_->record.spec;
+  std::string memory;
+  if (KeepsMemory() && StateNow() == State::kPausedInMemory) {
+    CAISSON_TRY(workshop().KeepMemory(*slot_));
+    memory = slot_->memory();
+    CAISSON_TRY(workshop().CheckMemory(memory, child));
+  }
   auto slot = [&]() -> Result<std::unique_ptr<Slot>> {
     CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
     return workshop().Make(own.image, child.disk_bytes, slot_->disk(),
                            child.disk_bytes > own.disk_bytes);
   }();
-  return Launch(yard_, std::move(slot), owner, child);
+  return Launch(yard_, std::move(slot), owner, child, memory);
+}
+
+Result<void> OciMachine::Keep(const std::string& directory, Extent most) {
+  const State state = StateNow();
+  const bool lives = state == State::kRunning || state == State::kPausedInMemory;
+  if (most != Extent::kFull || !lives || !KeepsMemory()) {
+    return ContainedMachine::Keep(directory, most);
+  }
+  const auto keep = [&]() -> Result<void> {
+    CAISSON_TRY(workshop().KeepMemory(*slot_));
+    const std::string memory = directory + kMemory;
+    if (::mkdir(memory.c_str(), 0700) != 0) return os::SyscallError("make " + memory);
+    CAISSON_TRY(ShareMemory(slot_->memory(), memory));
+    CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
+    return CopyDisk(slot_->disk(), directory + "/disk.img");
+  };
+  auto kept = keep();
+  if (state == State::kRunning) CAISSON_TRY(workshop().GoOn(*slot_));
+  return kept;
 }
 
 class OciDriver final : public LocalDriver {
@@ -93,8 +131,8 @@ class OciDriver final : public LocalDriver {
             .isolation_class = runsc ? "user-space-kernel" : "container",
             .pause = Level::kDisk,
             .disk_pause_keeps_processes = false,
-            .snapshot = Extent::kFilesystem,
-            .fork = Extent::kFilesystem,
+            .snapshot = runsc ? Extent::kFull : Extent::kFilesystem,
+            .fork = runsc ? Extent::kFull : Extent::kFilesystem,
             .resize_disk = true,
             .network = yard_.workshop->networks().enforces(),
             .host_name_rules = yard_.workshop->networks().enforces_names(),
@@ -128,11 +166,17 @@ class OciDriver final : public LocalDriver {
 
   Result<std::unique_ptr<LocalMachine>> Restore(const std::string& directory, const Snapshot& kept,
                                                 uid_t owner, const MachineSpec& spec) override {
+    std::string memory = directory + kMemory;
+    if (::access(memory.c_str(), F_OK) == 0) {
+      CAISSON_TRY(yard_.workshop->CheckMemory(memory, spec));
+    } else {
+      memory.clear();
+    }
     return OciMachine::Launch(
         yard_,
         yard_.workshop->Make(kept.image, spec.disk_bytes, directory + "/disk.img",
                              spec.disk_bytes > kept.disk_bytes),
-        owner, spec);
+        owner, spec, memory);
   }
 
  private:

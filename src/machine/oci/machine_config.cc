@@ -73,8 +73,14 @@ json::Array Arguments(const MachineBundle& bundle) {
 
 json::Value Process(const MachineBundle& bundle) {
   // Those that the jail leaves its root.
-  const json::Array held = Texts({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID",
-                                  "CAP_SETGID", "CAP_KILL", "CAP_NET_BIND_SERVICE"});
+  json::Array held = Texts({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID",
+                            "CAP_SETGID", "CAP_KILL", "CAP_NET_BIND_SERVICE"});
+  if (bundle.kind == RuntimeKind::kRunsc) {
+    // Of gVisor's kernel, for the agent alone, which names copies of the machine: commands are
+    // started without (agent/guest/spawner.cc).
+    held.emplace_back("CAP_SYS_ADMIN");
+    held.emplace_back("CAP_SETPCAP");
+  }
   json::Object sets;
   for (const char* set : {"bounding", "effective", "permitted"}) sets.Set(set, held);
   json::Object process{

@@ -17,6 +17,8 @@ namespace caisson::machine::oci {
 inline constexpr const char* kAgentInside = "/run/caisson/agent";
 inline constexpr const char* kSocketPlace = "/run/caisson/host";  // a directory
 inline constexpr const char* kSocketName = "agent.sock";
+// What is there of the machine's disk, beside those of its root.
+inline constexpr const char* kSocketDirectory = "agent";
 
 struct MachineBundle {
   RuntimeKind kind = RuntimeKind::kRunc;  // or kRunsc

@@ -46,7 +46,8 @@ TEST(MachineConfig, GivesTheRootOfAMachineIdsThatAreNobodysOutside) {
       EXPECT_EQ(only.Find("size")->as_int(), 65536);
     }
     EXPECT_TRUE(config.Find("process")->Find("noNewPrivileges")->as_bool());
-    EXPECT_EQ(Texts(*config.Find("process")->Find("capabilities")->Find("bounding")).size(), 7U);
+    EXPECT_EQ(Texts(*config.Find("process")->Find("capabilities")->Find("bounding")).size(),
+              kind == RuntimeKind::kRunc ? 7U : 9U);
   }
 }
 

@@ -39,8 +39,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPatience{20'000};
-// A directory of the machine's disk beside those of its root: the guest's agent listens there.
-constexpr const char* kSocketDirectory = "agent";
 
 // What gVisor's kernel needs beside the guest's memory, and for each process of the guest. Where
 // the guest has used up all, the host's kernel ends one of its processes; gVisor's own must not be
@@ -151,15 +149,20 @@ std::string ForOthers(const std::string& path) {
   return "/proc/" + std::to_string(::getpid()) + "/" + path.substr(kSelf.size());
 }
 
+// `memory`: of a machine that goes on; empty: it begins.
 std::vector<std::string> CommandLine(const Runtime& runtime, const Slot& slot, bool network,
-                                     std::size_t passed) {
+                                     const std::string& memory, std::size_t passed) {
   if (runtime.kind == RuntimeKind::kRunsc) {
-    return {runtime.program, "--root=" + slot.runtime(),
-            network ? "--network=sandbox" : "--network=none", "--ignore-cgroups",
-            // What is written goes to the machine's disk, not to memory.
-            "--overlay2=none", "--host-uds=create", "--oci-seccomp", "--net-raw=false", "run",
-            "--detach", "--bundle=" + slot.bundle(), "--pid-file=" + slot.bundle() + "/pid",
-            slot.record.slot};
+    std::vector<std::string> words = {
+        runtime.program, "--root=" + slot.runtime(),
+        network ? "--network=sandbox" : "--network=none", "--ignore-cgroups",
+        // What is written goes to the machine's disk, not to memory.
+        "--overlay2=none", "--host-uds=create", "--oci-seccomp", "--net-raw=false",
+        memory.empty() ? "run" : "restore", "--detach", "--bundle=" + slot.bundle(),
+        "--pid-file=" + slot.bundle() + "/pid"};
+    if (!memory.empty()) words.push_back("--image-path=" + memory);
+    words.push_back(slot.record.slot);
+    return words;
   }
   return {runtime.program,
           "--root",
@@ -280,7 +283,8 @@ Result<void> Workshop::Name(const Slot& slot) const {
   return WriteInRoot(root.get(), IdRanges::FirstIdOf(record.index), FilesOf(slot, true));
 }
 
-Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& network) {
+Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& network,
+                              const std::string& memory) {
   const Record& record = slot.record;
   const std::uint32_t first_id = IdRanges::FirstIdOf(record.index);
   CAISSON_ASSIGN(const os::UniqueFd ids, os::MakeIdMap(first_id, kIdsPerMachine));
@@ -296,7 +300,8 @@ Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& ne
   }
   CAISSON_ASSIGN(const os::UniqueFd root, roots_->Build(record.slot, slot.image->image.root,
                                                         disk.get(), ids.get(), first_id));
-  CAISSON_TRY(WriteInRoot(root.get(), first_id, FilesOf(slot, first_time)));
+  // What gVisor has open must be as it was: a copy's own agent writes them (Identify).
+  if (memory.empty()) CAISSON_TRY(WriteInRoot(root.get(), first_id, FilesOf(slot, first_time)));
   const bool enforced = parts_.networks->enforces();
   MachineBundle bundle{.kind = runtime_.kind,
                        .root = place_ + "/root",
@@ -328,7 +333,7 @@ Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& ne
     for (const os::UniqueFd& task : command_tasks) launch.descriptors.push_back(task.get());
     bundle.command_tasks = static_cast<int>(command_tasks.size());
   }
-  launch.arguments = CommandLine(runtime_, slot, enforced, launch.descriptors.size());
+  launch.arguments = CommandLine(runtime_, slot, enforced, memory, launch.descriptors.size());
   CAISSON_TRY(WriteConfig(slot.bundle() + "/config.json", MachineConfig(bundle)));
   return Run(launch);
 }
@@ -367,7 +372,7 @@ Result<void> Workshop::AwaitAgent(const Slot& slot) const {
   }
 }
 
-Result<void> Workshop::Boot(Slot& slot, bool first_time) {
+Result<void> Workshop::Boot(Slot& slot, bool first_time, const std::string& memory) {
   Record& record = slot.record;
   const auto boot = [&]() -> Result<void> {
     CAISSON_ASSIGN(const NetworkPlace network, parts_.networks->Make());
@@ -378,22 +383,24 @@ Result<void> Workshop::Boot(Slot& slot, bool first_time) {
     CAISSON_TRY(slot.Write(false));
     CAISSON_TRY(record.groups.Make());
     if (slot.is_named()) CAISSON_TRY(Enforce(slot));
-    CAISSON_TRY(Launch(slot, first_time, network.path));
+    CAISSON_TRY(Launch(slot, first_time, network.path, memory));
     CAISSON_TRY(HoldProcess(slot));
-    return AwaitAgent(slot);
+    if (memory.empty()) return AwaitAgent(slot);
+    CAISSON_TRY(WakeAgent(slot));
+    return Identify(slot);
   };
   auto booted = boot();
   if (!booted) (void)Stop(slot);
   return booted;
 }
 
-Result<void> Workshop::Start(Slot& slot, bool first_time) {
+Result<void> Workshop::Start(Slot& slot, bool first_time, const std::string& memory) {
   const auto start = [&]() -> Result<void> {
     if (slot.agent.valid()) {  // it is ready
       CAISSON_TRY(Enforce(slot));
       CAISSON_TRY(Name(slot));
     } else {
-      CAISSON_TRY(Boot(slot, first_time));
+      CAISSON_TRY(Boot(slot, first_time, memory));
     }
     slot.record.phase = Phase::kRunning;
     return slot.Write(false);
@@ -420,6 +427,7 @@ Result<void> Workshop::TakeBack(Slot& slot) {
 Result<void> Workshop::Stop(Slot& slot) {
   CAISSON_TRY(TakeBack(slot));
   CAISSON_TRY(AwaitReleased(slot.disk(), kPatience));
+  CAISSON_TRY(RemoveAll(slot.memory()));
   CAISSON_TRY(RemoveAll(slot.runtime()));
   return RemoveAll(slot.bundle());
 }
@@ -481,7 +489,7 @@ Result<void> Workshop::AdoptRunning(Slot& slot) {
       !parts_.networks->Share(record.network, record.owner, record.spec.shared_networks)) {
     return Stop(slot);
   }
-  return record.phase == Phase::kPausedInMemory ? record.groups.Freeze() : record.groups.Thaw();
+  return record.phase == Phase::kPausedInMemory ? record.groups.Freeze() : GoOn(slot);
 }
 
 // A record that cannot be read, as after a power failure: nothing runs of it afterwards, and its

@@ -8,6 +8,7 @@
 //   <directory>/agent.sock    runc: where the agent takes connections
 //   <directory>/bundle/       config.json, pid, messages
 //   <directory>/runtime/      the runtime's own state
+//   <directory>/memory/       gVisor: see oci/memory.h; the machine stands still inside
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct Slot : SlotBase {
   std::string disk() const { return directory + "/disk.img"; }
   std::string bundle() const { return directory + "/bundle"; }
   std::string runtime() const { return directory + "/runtime"; }
+  std::string memory() const { return directory + "/memory"; }
   // Of what runs, or ran last: another helper may have been told to use another one.
   RuntimeKind kind() const;
   // Whether the machine's process is there. Reaps it when it has ended as our child.
@@ -60,11 +62,21 @@ class Workshop {
   bool CanWait() const { return !IsRunsc(); }
   // Starts what can be started of a slot that is for nobody yet: its agent waits, without limits of
   // its own, and reaches nothing. On failure there is only the disk.
-  Result<void> Ready(Slot& slot) { return Boot(slot, true); }
+  Result<void> Ready(Slot& slot) { return Boot(slot, true, {}); }
   // Starts the machine of a slot with a disk, which may be ready, as its record's spec says. The
   // record says "running" when this returns, and the agent takes connections. On failure there is
   // only the disk.
-  Result<void> Start(Slot& slot, bool first_time);
+  // `memory`: not empty: of another machine of gVisor, whose disk this one has a copy of.
+  Result<void> Start(Slot& slot, bool first_time, const std::string& memory = {});
+  // Writes memory and processes of a machine of gVisor that runs or is frozen into slot.memory();
+  // it stands still, frozen, when this returns, until GoOn. Its agent lets its socket go for that,
+  // and with commands or streams open from outside this fails with agent.busy. Whatever fails, the
+  // machine is frozen.
+  Result<void> KeepMemory(Slot& slot);
+  // Lets a frozen machine go on, whatever a KeepMemory (that may have been cut off) has left.
+  Result<void> GoOn(Slot& slot);
+  // Whether a machine of this spec can go on from such a directory, here.
+  Result<void> CheckMemory(const std::string& directory, const MachineSpec& spec) const;
   // Ends what runs and takes back cgroups and network; the disk stays, and nothing uses it.
   Result<void> Stop(Slot& slot);
   // Removes everything. Can be called again after a failure.
@@ -88,11 +100,16 @@ class Workshop {
         runtime_(std::move(runtime)) {}
   bool IsRunsc() const { return runtime_.kind == RuntimeKind::kRunsc; }
   Result<void> MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const;
-  Result<void> Boot(Slot& slot, bool first_time);
+  Result<void> Boot(Slot& slot, bool first_time, const std::string& memory);
+  Result<void> CallRuntime(const Slot& slot, std::vector<std::string> words) const;
+  Result<void> WriteMemory(const Slot& slot) const;
+  Result<void> WakeAgent(const Slot& slot) const;
+  Result<void> Identify(const Slot& slot) const;
   Result<void> Enforce(const Slot& slot) const;
   Result<void> Name(const Slot& slot) const;
   RootFiles FilesOf(const Slot& slot, bool first_time) const;
-  Result<void> Launch(Slot& slot, bool first_time, const std::string& network);
+  Result<void> Launch(Slot& slot, bool first_time, const std::string& network,
+                      const std::string& memory);
   Result<void> HoldProcess(Slot& slot) const;
   Result<void> AwaitAgent(const Slot& slot) const;
   // Processes, cgroups, network.

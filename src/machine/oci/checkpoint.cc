@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the workshop that writes machines of gVisor to files while they stand still.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/client.h"
+#include "errors/machine.h"
+#include "errors/oci.h"
+#include "machine/disk.h"
+#include "machine/oci/launch.h"
+#include "machine/oci/machine_config.h"
+#include "machine/oci/memory.h"
+#include "machine/oci/workshop.h"
+#include "os/run_program.h"
+#include "os/syscall_error.h"
+
+namespace caisson::machine::oci {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of an agent that is well: the guest's processes go on meanwhile.
+constexpr std::chrono::milliseconds kLetGoPatience{5'000};
+constexpr std::chrono::milliseconds kWakePatience{5'000};
+
+Result<void> MakeEmpty(const std::string& directory) {
+  std::error_code error;
+  fs::remove_all(directory, error);
+  if (!error && ::mkdir(directory.c_str(), 0700) == 0) return {};
+  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
+  return os::SyscallError("make " + directory);
+}
+
+std::string FirstWords(const std::string& text) {
+  return text.substr(0, std::min<std::size_t>(text.find('\n'), 400));
+}
+
+std::string DrawMachineId() {
+  std::array<unsigned char, 16> bytes{};
+  (void)!::getrandom(bytes.data(), bytes.size(), 0);
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+// runsc, of a container that is there, as it was started: it finds the container's socket by the
+// network namespace where paths are too long for one.
+Result<void> Workshop::CallRuntime(const Slot& slot, std::vector<std::string> words) const {
+  const std::string program = IsRunsc() ? runtime_.program : os::FindProgram("runsc");
+  if (program.empty()) return Fail(errors::kOciUnavailable, "runsc is not in PATH any more");
+  const std::string what = words.at(0);
+  words.insert(words.begin(), {program, "--root=" + slot.runtime()});
+  oci::Launch launch{
+      .arguments = std::move(words), .place = place_, .messages = slot.bundle() + "/messages.call"};
+  if (parts_.networks->enforces()) {
+    launch.network = "/proc/" + std::to_string(slot.record.agent) + "/ns/net";
+  }
+  auto done = Run(launch);
+  if (done) return done;
+  // What it says is followed by a trace of its stack.
+  const std::string said = os::ReadSmallFile(launch.messages, 64u << 10).value_or("");
+  return Fail(errors::kOciFailed, "runsc " + what + ": " +
+                                      (said.empty() ? done.error().message : FirstWords(said)));
+}
+
+Result<void> Workshop::WakeAgent(const Slot& slot) const {
+  CAISSON_ASSIGN(const os::UniqueFd disk, MountDisk(slot.disk()));
+  // The guest may have put there what it likes.
+  open_how how{};
+  how.flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  how.mode = 0600;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  const std::string path = fmt::format("{}/{}.wake", kSocketDirectory, kSocketName);
+  const os::UniqueFd file(
+      static_cast<int>(::syscall(SYS_openat2, disk.get(), path.c_str(), &how, sizeof how)));
+  if (!file.valid()) return os::SyscallError("wake the machine's agent");
+  CAISSON_TRY(AwaitAgent(slot));
+  CAISSON_ASSIGN(os::UniqueFd connection, Connect(slot));
+  return agent::Ping(std::move(connection), kWakePatience);
+}
+
+// A copy of a machine gets a name of its own; its processes may have seen the parent's until then.
+Result<void> Workshop::Identify(const Slot& slot) const {
+  agent::IdentifyRequest request{.host_name = slot.record.spec.host_name,
+                                 .machine_id = DrawMachineId()};
+  for (auto& [path, content] : FilesOf(slot, true)) request.files.emplace(path, content);
+  CAISSON_ASSIGN(os::UniqueFd connection, Connect(slot));
+  return agent::Identify(std::move(connection), request);
+}
+
+Result<void> Workshop::CheckMemory(const std::string& directory, const MachineSpec& spec) const {
+  return oci::CheckMemory(directory, spec, runtime_.version, parts_.networks->enforces());
+}
+
+Result<void> Workshop::WriteMemory(const Slot& slot) const {
+  CAISSON_ASSIGN(os::UniqueFd connection, Connect(slot));
+  CAISSON_TRY(agent::LetGo(std::move(connection), kLetGoPatience));
+  CAISSON_TRY(CallRuntime(slot, {"pause", slot.record.slot}));
+  CAISSON_TRY(CallRuntime(slot, {"checkpoint", "--image-path=" + slot.memory(), "--leave-running",
+                                 "--compression=none", slot.record.slot}));
+  return SealMemory(slot.memory(), slot.record.spec, runtime_.version, parts_.networks->enforces());
+}
+
+Result<void> Workshop::KeepMemory(Slot& slot) {
+  Groups& groups = slot.record.groups;
+  if (!IsRunsc() || slot.kind() != RuntimeKind::kRunsc) {
+    return Fail(errors::kMachineUnsupported, "only runsc keeps the memory of a machine");
+  }
+  if (HasMemory(slot.memory())) return groups.Freeze();
+  CAISSON_TRY(GoOn(slot));
+  const auto keep = [&]() -> Result<void> {
+    CAISSON_TRY(MakeEmpty(slot.memory()));
+    return WriteMemory(slot);
+  };
+  auto kept = keep();
+  if (!kept) (void)GoOn(slot);
+  CAISSON_TRY(groups.Freeze());
+  return kept;
+}
+
+Result<void> Workshop::GoOn(Slot& slot) {
+  CAISSON_TRY(slot.record.groups.Thaw());
+  if (::access(slot.memory().c_str(), F_OK) != 0) return {};
+  // It fails where the machine does not stand still.
+  (void)CallRuntime(slot, {"resume", slot.record.slot});
+  CAISSON_TRY(WakeAgent(slot));
+  std::error_code error;
+  fs::remove_all(slot.memory(), error);
+  if (!error) return {};
+  return Fail(errors::kMachineState, "remove " + slot.memory() + ": " + error.message());
+}
+
+}  // namespace caisson::machine::oci
