@@ -27,6 +27,13 @@ Result<void> Fork(Call& call) {
   CAISSON_ASSIGN(const auto start_paused, fields.Boolean("start_paused"));
   CAISSON_ASSIGN(const auto name, fields.Text("name"));
   CAISSON_ASSIGN(const auto driver, fields.Text("driver"));
+  CAISSON_ASSIGN(const auto extent, fields.Text("extent"));
+  if (extent && *extent != "full" && *extent != "filesystem") {
+    return control::FailAt(
+        "extent", errors::kApiField,
+        "must be \"full\" (memory, processes and files, where the driver can) or "
+        "\"filesystem\"");
+  }
   CAISSON_ASSIGN(request.egress, fields.TextList("egress"));
   CAISSON_ASSIGN(request.envs, fields.TextMap("envs"));
   CAISSON_ASSIGN(request.labels, fields.TextMap("labels"));
@@ -40,6 +47,7 @@ Result<void> Fork(Call& call) {
   request.start_paused = start_paused.value_or(false);
   request.name = name.value_or("");
   request.driver = driver.value_or("");
+  if (extent == "filesystem") request.most = machine::Extent::kFilesystem;
   CAISSON_ASSIGN(const control::Repeatable repeatable, RepeatableOf(call, fields.bytes()));
   CAISSON_ASSIGN(const control::Made made,
                  call.context.sandboxes.Fork(call.caller, call.id(), request, repeatable));

@@ -157,6 +157,7 @@ Result<ExitCode> SandboxFork(const SandboxArguments& arguments, ServiceClient& c
                              Console& console) {
   CAISSON_ASSIGN(json::Object body, ReadMaking(arguments));
   if (arguments.start_paused) body.Set("start_paused", true);
+  if (!arguments.extent.empty()) body.Set("extent", arguments.extent);
   CAISSON_ASSIGN(const std::string path, client.PathOf(arguments.names.at(0)));
   CAISSON_ASSIGN(const json::Value view, client.Call("POST", path + "/fork", std::move(body)));
   return Print(view, console);

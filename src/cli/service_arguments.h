@@ -118,6 +118,7 @@ struct SandboxArguments {
   bool log = false;  // egress
   bool ingress = false;
   bool start_paused = false;
+  std::string extent;  // of a fork; empty: the service's default
   bool follow = false;
   bool all = false;
   bool interactive = false;  // exec: standard input goes to the command

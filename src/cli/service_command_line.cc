@@ -354,6 +354,10 @@ class SandboxCommands {
     AddName(command);
     AddMaking(command);
     command->add_flag("--paused", arguments_->start_paused, "Leave the copy paused");
+    command
+        ->add_option("--extent", arguments_->extent,
+                     "full: memory and processes, too, where the driver can; filesystem: files")
+        ->check(CLI::IsMember({"full", "filesystem"}));
   }
   void AddReap() {
     CLI::App* command = Add("reap", "Delete sandboxes by label and age", Action::kReap);

@@ -424,7 +424,8 @@ Result<Made> Sandboxes::Fork(const Caller& caller, const std::string& parent,
   }
   CAISSON_ASSIGN(Sandbox sandbox, Boot(plan, [&] {
                    return DriverOf(plan.row).Fork(
-                       parent, SpecOf(plan.row, plan.policy, plan.networks, options_.pids));
+                       parent, SpecOf(plan.row, plan.policy, plan.networks, options_.pids),
+                       request.most);
                  }));
   activity_.Touch(sandbox.id);
   return Made{.sandbox = std::move(sandbox), .ingress_token = plan.ingress_token};

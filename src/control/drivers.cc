@@ -13,7 +13,8 @@ class MissingDriver final : public machine::Driver {
   Result<void> Destroy(const std::string&) override { return Missing(); }
   Result<void> Pause(const std::string&, machine::Level) override { return Missing(); }
   Result<void> Resume(const std::string&) override { return Missing(); }
-  Result<machine::Machine> Fork(const std::string&, const machine::MachineSpec&) override {
+  Result<machine::Machine> Fork(const std::string&, const machine::MachineSpec&,
+                                machine::Extent) override {
     return Missing();
   }
   Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&,

@@ -42,6 +42,7 @@ class Hook {
 
 class FakeDriver : public machine::Driver {
  public:
+  machine::Extent forked = machine::Extent::kNone;  // what the last fork asked for
   struct Entry {
     machine::Machine machine;
     machine::MachineSpec spec;
@@ -84,9 +85,10 @@ class FakeDriver : public machine::Driver {
     CAISSON_TRY(Before("resume", id));
     return Set(id, machine::State::kRunning);
   }
-  Result<machine::Machine> Fork(const std::string& parent,
-                                const machine::MachineSpec& child) override {
+  Result<machine::Machine> Fork(const std::string& parent, const machine::MachineSpec& child,
+                                machine::Extent most) override {
     CAISSON_TRY(Before("fork", parent));
+    forked = most;
     return Create(child);
   }
   Result<machine::Snapshot> TakeSnapshot(const std::string&, const std::string&,

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "machine/driver.h"
+
 namespace caisson::control {
 
 struct CreateRequest {
@@ -35,7 +37,8 @@ struct CreateRequest {
 struct ForkRequest {  // absent: as the parent
   bool start_paused = false;
   std::string name;
-  std::string driver;  // empty, or the parent's
+  std::string driver;                             // empty, or the parent's
+  machine::Extent most = machine::Extent::kFull;  // of the parent; as far as the driver can
   std::optional<std::vector<std::string>> egress;
   std::optional<std::map<std::string, std::string>> envs;
   std::optional<std::map<std::string, std::string>> labels;

@@ -211,12 +211,16 @@ TEST_F(SandboxesTest, ForksOnlyWhatIsPaused) {
   EXPECT_EQ(child->sandbox.state, SandboxState::kRunning);
   EXPECT_EQ(child->sandbox.forked_from, parent.id);
   EXPECT_NE(child->sandbox.name, parent.name);
+  EXPECT_EQ(driver_.forked, machine::Extent::kFull);
   EXPECT_EQ(child->sandbox.egress, parent.egress);
   EXPECT_EQ(child->sandbox.envs, parent.envs);
   EXPECT_EQ(StateOf(parent.id), SandboxState::kPaused);
-  const auto paused = sandboxes_->Fork(
-      alice_, parent.id, {.start_paused = true, .egress = std::vector<std::string>{}});
+  const auto paused = sandboxes_->Fork(alice_, parent.id,
+                                       {.start_paused = true,
+                                        .most = machine::Extent::kFilesystem,
+                                        .egress = std::vector<std::string>{}});
   ASSERT_TRUE(paused);
+  EXPECT_EQ(driver_.forked, machine::Extent::kFilesystem);
   EXPECT_EQ(paused->sandbox.state, SandboxState::kPaused);
   EXPECT_TRUE(paused->sandbox.egress.empty());
 }

@@ -149,15 +149,18 @@ class Driver {
   // does not want that pauses it.
   virtual Result<void> Resume(const std::string& id) = 0;
 
-  // A new machine from the parent's disk (or all of it), which must be paused
-  // (machine.wrong_state) and stays so. Of `child` the image is the parent's, whatever it says; its
-  // disk is not smaller (machine.invalid). Else as Create.
-  virtual Result<Machine> Fork(const std::string& parent, const MachineSpec& child) = 0;
+  // A new machine from the parent's disk (or all of it, where the driver can and `most` lets it),
+  // which must be paused (machine.wrong_state) and stays so. Of `child` the image is the parent's,
+  // whatever it says; its disk is not smaller, and with memory its memory and cpus are the parent's
+  // (machine.invalid). Fails with machine.not_kept when the memory cannot be had as the machine is
+  // now. Else as Create.
+  virtual Result<Machine> Fork(const std::string& parent, const MachineSpec& child,
+                               Extent most = Extent::kFull) = 0;
 
   // Keeps the disk (or all, where the driver can and `most` lets it) of a machine in any state
   // under `snapshot`, an id as of machines; the machine's processes stand still meanwhile. What is
   // restored from a disk alone begins anew, and may have other memory and cpus. Fails with
-  // machine.exists.
+  // machine.exists, machine.not_kept.
   virtual Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot,
                                         Extent most = Extent::kFull) = 0;
   virtual Result<Machine> Restore(const std::string& snapshot,

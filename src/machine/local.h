@@ -49,7 +49,8 @@ class LocalMachine {
   // Of one that does not run. Does not wait for the agent.
   virtual Result<void> Resume() = 0;
   // Of a paused one, which stays so. The child's image is this one's, its disk not smaller.
-  virtual Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) = 0;
+  virtual Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child,
+                                                     Extent most) = 0;
   // Puts what a snapshot holds, at most `most`, into `directory`, which is empty, and names no file
   // snapshot.json. The machine stands still meanwhile, and is in the same state afterwards.
   virtual Result<void> Keep(const std::string& directory, Extent most) = 0;

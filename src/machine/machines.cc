@@ -218,8 +218,11 @@ Result<void> Machines::Resume(uid_t caller, const std::string& id) {
   return found.machine().Resume();
 }
 
-Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineSpec child) {
+Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineSpec child,
+                               Extent most) {
   CAISSON_ASSIGN(const Locked found, Find(caller, parent, Pace::kSlow));
+  if (most == Extent::kNone)
+    return Fail(errors::kMachineInvalid, "a fork is of the disk, or of all");
   CAISSON_TRY(Require(driver_->capabilities().fork != Extent::kNone, "forks"));
   const Machine view = found.machine().View();
   if (view.state != State::kPausedInMemory && view.state != State::kPausedOnDisk) {
@@ -227,8 +230,9 @@ Result<Machine> Machines::Fork(uid_t caller, const std::string& parent, MachineS
   }
   child.image = view.image;
   CAISSON_TRY(CheckDisk(child, view.disk_bytes, "the parent's"));
-  return Enter(caller, std::move(child),
-               [&](const MachineSpec& checked) { return found.machine().Fork(caller, checked); });
+  return Enter(caller, std::move(child), [&](const MachineSpec& checked) {
+    return found.machine().Fork(caller, checked, most);
+  });
 }
 
 Result<Snapshot> Machines::TakeSnapshot(uid_t caller, const std::string& id,

@@ -41,7 +41,8 @@ class Machines {
   Result<void> Destroy(uid_t caller, const std::string& id);
   Result<void> Pause(uid_t caller, const std::string& id, Level level);
   Result<void> Resume(uid_t caller, const std::string& id);
-  Result<Machine> Fork(uid_t caller, const std::string& parent, MachineSpec child);
+  Result<Machine> Fork(uid_t caller, const std::string& parent, MachineSpec child,
+                       Extent most = Extent::kFull);
   Result<Snapshot> TakeSnapshot(uid_t caller, const std::string& id, const std::string& snapshot,
                                 Extent most = Extent::kFull);
   Result<Machine> Restore(uid_t caller, const std::string& snapshot, MachineSpec spec);

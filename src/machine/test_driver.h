@@ -107,7 +107,8 @@ class TestMachine final : public LocalMachine {
     state_ = State::kRunning;
     return {};
   }
-  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override {
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child,
+                                             Extent) override {
     CAISSON_TRY(Passed("fork"));
     return std::make_unique<TestMachine>(barriers_, owner, child);
   }

@@ -123,7 +123,10 @@ class Policies(unittest.TestCase):
         self.assert_reaches(nothing, [False, False, False], "first")
         for path in (one, nothing):
             self.call("POST", f"/v1/sandboxes/{path}/pause")
-        fork = self.call("POST", f"/v1/sandboxes/{one}/fork", {})["id"]
+        # gVisor writes no machine to a file that has had a TCP connection just now.
+        capabilities = json.dumps(self.call("GET", "/v1/capabilities"))
+        what = {"extent": "filesystem"} if "user-space-kernel" in capabilities else {}
+        fork = self.call("POST", f"/v1/sandboxes/{one}/fork", what)["id"]
         self.addCleanup(self.call, "DELETE", f"/v1/sandboxes/{fork}")
         self.assert_reaches(fork, [True, False, False], "in a fork")
         for _ in range(2):

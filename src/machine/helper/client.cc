@@ -169,9 +169,9 @@ Result<Machine> RemoteDriver::Create(const MachineSpec& spec) {
   return Make({.operation = Operation::kCreate, .spec = spec});
 }
 
-Result<Machine> RemoteDriver::Fork(const std::string& parent, const MachineSpec& child) {
-  Request request{.operation = Operation::kFork, .id = parent, .spec = child};
-  return Make(request);
+Result<Machine> RemoteDriver::Fork(const std::string& parent, const MachineSpec& child,
+                                   Extent most) {
+  return Make({.operation = Operation::kFork, .id = parent, .extent = most, .spec = child});
 }
 
 Result<Machine> RemoteDriver::Restore(const std::string& snapshot, const MachineSpec& spec) {

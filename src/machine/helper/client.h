@@ -38,7 +38,8 @@ class RemoteDriver final : public Driver {
   Result<void> Destroy(const std::string& id) override;
   Result<void> Pause(const std::string& id, Level level) override;
   Result<void> Resume(const std::string& id) override;
-  Result<Machine> Fork(const std::string& parent, const MachineSpec& child) override;
+  Result<Machine> Fork(const std::string& parent, const MachineSpec& child,
+                       Extent most = Extent::kFull) override;
   Result<Snapshot> TakeSnapshot(const std::string& id, const std::string& snapshot,
                                 Extent most = Extent::kFull) override;
   Result<Machine> Restore(const std::string& snapshot, const MachineSpec& spec) override;

@@ -35,7 +35,7 @@ constexpr std::array<Form, 17> kForms = {{
     {.operation = Operation::kDestroy, .name = "destroy", .id = true},
     {.operation = Operation::kPause, .name = "pause", .id = true, .level = true},
     {.operation = Operation::kResume, .name = "resume", .id = true},
-    {.operation = Operation::kFork, .name = "fork", .id = true, .spec = true},
+    {.operation = Operation::kFork, .name = "fork", .id = true, .extent = true, .spec = true},
     {.operation = Operation::kTakeSnapshot,
      .name = "take_snapshot",
      .id = true,

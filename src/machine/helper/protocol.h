@@ -52,7 +52,7 @@ struct Request {
   Operation operation = Operation::kCapabilities;
   std::string id;                         // of the machine; of the parent for kFork
   std::string snapshot;                   // its id
-  Extent extent = Extent::kNone;          // kTakeSnapshot
+  Extent extent = Extent::kNone;          // kTakeSnapshot, kFork
   Level level = Level::kNone;             // kPause
   std::uint64_t disk_bytes = 0;           // kResize
   std::optional<MachineSpec> spec;        // kCreate, kFork, kRestore

@@ -77,7 +77,7 @@ Result<Answer> Perform(const MachinesByDriver& drivers, uid_t caller, const Requ
       return Ready(machines, caller, request.id, machines.Resume(caller, request.id));
     case Operation::kFork:
       return Ready(machines, caller, request.spec->id,
-                   machines.Fork(caller, request.id, *request.spec));
+                   machines.Fork(caller, request.id, *request.spec, request.extent));
     case Operation::kTakeSnapshot:
       return Told(machines.TakeSnapshot(caller, request.id, request.snapshot, request.extent));
     case Operation::kRestore:

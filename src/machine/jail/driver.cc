@@ -62,7 +62,8 @@ class JailMachine final : public ContainedMachine {
     return std::make_unique<JailMachine>(yard, *std::move(slot));
   }
 
-  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child,
+                                             Extent most) override;
   Result<Stats> ReadStats() override { return StatsWith(UsedDiskBytes(*slot_)); }
   Result<os::UniqueFd> Connect() override { return ConnectToAgent(slot_->directory); }
 
@@ -87,7 +88,8 @@ class JailMachine final : public ContainedMachine {
   std::unique_ptr<Slot> slot_;
 };
 
-Result<std::unique_ptr<LocalMachine>> JailMachine::Fork(uid_t owner, const MachineSpec& child) {
+Result<std::unique_ptr<LocalMachine>> JailMachine::Fork(uid_t owner, const MachineSpec& child,
+                                                        Extent) {
   const MachineSpec& own = slot_->record.spec;
   auto slot = [&]() -> Result<std::unique_ptr<Slot>> {
     CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));

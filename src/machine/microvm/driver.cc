@@ -198,7 +198,8 @@ class Microvm final : public RecordedMachine {
 
   Result<void> Pause(Level level) override;
   Result<void> Resume() override;
-  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child,
+                                             Extent most) override;
   Result<void> Keep(const std::string& directory, Extent most) override;
   Result<void> Resize(std::uint64_t disk_bytes) override;
   Result<Stats> ReadStats() override;
@@ -365,11 +366,13 @@ Result<void> Microvm::Resume() {
   return started;
 }
 
-Result<std::unique_ptr<LocalMachine>> Microvm::Fork(uid_t owner, const MachineSpec& child) {
+Result<std::unique_ptr<LocalMachine>> Microvm::Fork(uid_t owner, const MachineSpec& child,
+                                                    Extent most) {
   const MachineSpec& own = slot_->record.spec;
   const bool alive = StateNow() == State::kPausedInMemory;
   if (!alive && !IsSavedWhole()) return Microvm::Begin(parts_, owner, child, slot_->disk());
   CAISSON_TRY(RequireQuiet());
+  if (most != Extent::kFull) return Microvm::Begin(parts_, owner, child, slot_->disk());
   if (alive) CAISSON_TRY(EnsureFrozen());
   const std::string from = alive ? frozen() : slot_->saved();
   if (child.memory_bytes != own.memory_bytes ||

@@ -74,8 +74,8 @@ Result<void> Workshop::CallRuntime(const Slot& slot, std::vector<std::string> wo
   if (done) return done;
   // What it says is followed by a trace of its stack.
   const std::string said = os::ReadSmallFile(launch.messages, 64u << 10).value_or("");
-  return Fail(errors::kOciFailed, "runsc " + what + ": " +
-                                      (said.empty() ? done.error().message : FirstWords(said)));
+  return Fail(errors::kOciFailed,
+              "runsc " + what + ": " + (said.empty() ? done.error().message : FirstWords(said)));
 }
 
 Result<void> Workshop::WakeAgent(const Slot& slot) const {
@@ -130,7 +130,10 @@ Result<void> Workshop::KeepMemory(Slot& slot) {
   auto kept = keep();
   if (!kept) (void)GoOn(slot);
   CAISSON_TRY(groups.Freeze());
-  return kept;
+  if (kept || kept.error().code == errors::kMachineFull) return kept;
+  return Fail(errors::kMachineNotKept,
+              "the machine's memory cannot be kept now: " + kept.error().message +
+                  "; its files alone can (the extent \"filesystem\")");
 }
 
 Result<void> Workshop::GoOn(Slot& slot) {

@@ -51,7 +51,8 @@ class OciMachine final : public ContainedMachine {
     return std::make_unique<OciMachine>(yard, *std::move(slot));
   }
 
-  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child) override;
+  Result<std::unique_ptr<LocalMachine>> Fork(uid_t owner, const MachineSpec& child,
+                                             Extent most) override;
   Result<void> Keep(const std::string& directory, Extent most) override;
   Result<Stats> ReadStats() override {
     return StatsWith(UsedOfDisk(slot_->disk(), slot_->record.spec.disk_bytes));
@@ -78,10 +79,11 @@ class OciMachine final : public ContainedMachine {
   std::unique_ptr<Slot> slot_;
 };
 
-Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const MachineSpec& child) {
+Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const MachineSpec& child,
+                                                       Extent most) {
   const MachineSpec& own = slot_->record.spec;
   std::string memory;
-  if (KeepsMemory() && StateNow() == State::kPausedInMemory) {
+  if (most == Extent::kFull && KeepsMemory() && StateNow() == State::kPausedInMemory) {
     CAISSON_TRY(workshop().KeepMemory(*slot_));
     memory = slot_->memory();
     CAISSON_TRY(workshop().CheckMemory(memory, child));

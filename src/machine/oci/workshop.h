@@ -70,8 +70,9 @@ class Workshop {
   Result<void> Start(Slot& slot, bool first_time, const std::string& memory = {});
   // Writes memory and processes of a machine of gVisor that runs or is frozen into slot.memory();
   // it stands still, frozen, when this returns, until GoOn. Its agent lets its socket go for that,
-  // and with commands or streams open from outside this fails with agent.busy. Whatever fails, the
-  // machine is frozen.
+  // and with commands or streams open from outside this fails with machine.not_kept, as where
+  // gVisor cannot write something (a deleted file that is open, a TCP connection). Whatever fails,
+  // the machine is frozen.
   Result<void> KeepMemory(Slot& slot);
   // Lets a frozen machine go on, whatever a KeepMemory (that may have been cut off) has left.
   Result<void> GoOn(Slot& slot);

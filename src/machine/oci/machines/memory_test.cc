@@ -63,12 +63,12 @@ TEST_F(RunscMemory, ACommandOfSomebodyOutsideIsNotEndedByACopy) {
   ASSERT_TRUE(exec);
   ASSERT_EQ(exec->Next()->kind, agent::ExecEvent::Kind::kStarted);
   ASSERT_EQ(exec->Next()->data, "begun\n");
-  EXPECT_EQ(CodeOf(driver_->TakeSnapshot("one", "snap")), "agent.busy");
+  EXPECT_EQ(CodeOf(driver_->TakeSnapshot("one", "snap")), "machine.not_kept");
   EXPECT_EQ(CodeOf(driver_->TakeSnapshot("one", "snap", Extent::kFilesystem)), "fine");
   ASSERT_TRUE(driver_->Pause("one", Level::kMemory));
   const auto child = driver_->Fork("one", Spec("two"));
   ASSERT_FALSE(child);
-  EXPECT_EQ(CodeOf(child), "agent.busy");
+  EXPECT_EQ(CodeOf(child), "machine.not_kept");
   EXPECT_NE(child.error().message.find("1 commands"), std::string::npos) << child.error().message;
   ASSERT_TRUE(driver_->Resume("one"));
   ASSERT_TRUE(exec->WriteStdin("on\n"));
@@ -89,7 +89,9 @@ TEST_F(RunscMemory, WhatCannotBeWrittenIsToldAndTheMachineGoesOn) {
   ASSERT_TRUE(driver_->Pause("one", Level::kMemory));
   const auto child = driver_->Fork("one", Spec("two"));
   ASSERT_FALSE(child);
-  EXPECT_EQ(CodeOf(child), "oci.failed") << child.error().message;
+  EXPECT_EQ(CodeOf(child), "machine.not_kept") << child.error().message;
+  EXPECT_EQ(CodeOf(driver_->Fork("one", Spec("files"), Extent::kFilesystem)), "fine");
+  EXPECT_NE(Say("files", "print(open('/var/count').read())"), "");
   const auto resumed = driver_->Resume("one");
   ASSERT_TRUE(resumed) << resumed.error().message << resumed.error().details;
   const std::string now = "import time; time.sleep(0.1); print(open('/var/count').read())";

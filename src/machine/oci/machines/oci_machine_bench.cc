@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "errors/machine.h"
 #include "json/writer.h"
 #include "machine/oci/bundle.h"
 #include "machine/oci/machines/test_oci.h"
@@ -116,6 +117,29 @@ void Tell(const std::string& what, double value, const std::string& rest = "") {
   std::fflush(stdout);
 }
 
+// The first fork of a paused machine writes its memory, the others only read it.
+void MeasureForks(Driver& driver, const std::string& name, int rounds) {
+  std::vector<double> first, more;
+  const std::string parent = Spec(0).id;
+  Must(driver.Create(Spec(0)));
+  for (int i = 0; i < rounds; ++i) {
+    Must(driver.Pause(parent, Level::kMemory));
+    for (std::vector<double>* figures : {&first, &more}) {
+      const MachineSpec child = Spec(1);
+      figures->push_back(Took([&] {
+        Must(driver.Fork(parent, child));
+        const Ran ran = machine::Run(driver, child.id, kCommand);
+        if (ran.exit_code != 0) Must(Result<void>(Fail(errors::kMachineUnavailable, ran.error)));
+      }));
+      Must(driver.Destroy(child.id));
+    }
+    Must(driver.Resume(parent));
+  }
+  Must(driver.Destroy(parent));
+  Tell(name + ": fork with memory to the end of the first command, p50", Median(first));
+  Tell(name + ": another fork of the same, p50", Median(more));
+}
+
 void Measure(const std::string& name, int rounds) {
   const auto runtime = ChooseRuntime(name);
   if (!runtime) {
@@ -151,6 +175,7 @@ void Measure(const std::string& name, int rounds) {
   Tell(name + ": command in a machine, p50", Median(figures.command));
   Tell(name + ": pause and resume, p50", Median(figures.pause));
   Tell(name + ": destroy, p50", Median(figures.destroy));
+  if ((*driver)->capabilities().fork == Extent::kFull) MeasureForks(**driver, name, rounds);
 }
 
 int Main(int rounds) {
