@@ -2,14 +2,12 @@
 """The warning at start-up that names what still runs in the Langflow process."""
 
 import functools
-import logging
 import os
+import sys
 
 from .flow_check import CSV_AGENTS, IN_PROCESS, INTERPRETERS
 
 FALSE = {"0", "false", "no", "off", "n", "f"}
-
-log = logging.getLogger("caisson_langflow")
 
 
 def in_process_types() -> list[str]:
@@ -35,4 +33,5 @@ def told() -> str:
 
 @functools.cache
 def warn() -> None:
-    log.warning("%s", told())
+    """To stderr itself: at this time Langflow's loggers still, or by then already, keep what others than it have to say."""
+    print(f"caisson-langflow: warning: {told()}", file=sys.stderr, flush=True)

@@ -75,9 +75,9 @@ class CaissonSandboxComponent(Component):
     ]
 
     outputs = [
-        Output(display_name="Results", name="results", method="run_sandbox"),
-        Output(display_name="Files", name="files", method="collected_files", tool_mode=False),
-        Output(display_name="Message", name="message", method="message_with_pictures", tool_mode=False),
+        Output(display_name="Results", name="results", method="run_sandbox", group_outputs=True),
+        Output(display_name="Files", name="files", method="collected_files", group_outputs=True, tool_mode=False),
+        Output(display_name="Message", name="message", method="message_with_pictures", group_outputs=True, tool_mode=False),
     ]
 
     async def run_sandbox(self) -> Data:
