@@ -48,6 +48,7 @@ BENCHES: dict[str, list[str]] = {
     "agent": ["{build}/src/agent/agent_bench"],
     "machines": ["{python}", "bench/machines.py", "{build}"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
+    "langflow_executor": ["{python}", "bench/langflow_executor.py", "{build}"],
 }
 
 
