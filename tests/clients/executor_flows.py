@@ -54,7 +54,7 @@ BODIES = {
              "        return Message(text='true')",
     "flood": "def build(self) -> Message:\n        for _ in range(300000):\n            print('x' * 99)\n        return Message(text='said')",
     "large": "def build(self) -> Message:\n        return Message(text='x' * (3 << 20))",
-    "huge": "def build(self) -> Message:\n        return Message(text='x' * (40 << 20))",
+    "huge": "def build(self) -> Message:\n        return Message(text='x' * (20 << 20))",
     "memory": "def build(self) -> Message:\n        kept = []\n        while True:\n            kept.append(bytearray(64 << 20))\n"
               "            for at in range(0, 64 << 20, 4096):\n                kept[-1][at] = 1",
     "fail": "def build(self) -> Message:\n        raise ValueError('on purpose')",

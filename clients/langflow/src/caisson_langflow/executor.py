@@ -27,9 +27,10 @@ from .inside.codec import decode, unshare
 from .machines import DENY_ALL, choose_shape, read_driver
 from .settings import Server, read_server
 
-CAPS = {"text_bytes": 1 << 20, "events": 20000}  # of each of stdout and stderr; of events for an event manager
 OUTPUT_BYTES = 32 << 20  # of all that comes back
-LINE_BYTES = 16 << 20
+LINE_BYTES = 16 << 20  # of one frame
+# What the guest cuts or refuses itself: lines of each of stdout and stderr, events for an event manager, one frame.
+CAPS = {"text_bytes": 1 << 20, "events": 20000, "line_bytes": LINE_BYTES - 4096}
 STDERR_BYTES = 4000
 GRACE_SECONDS = 15
 EVENTS = {"add_message", "build_end", "build_start", "end_vertex", "error", "log", "remove_message", "token", "vertices_sorted"}

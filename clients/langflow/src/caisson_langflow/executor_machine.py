@@ -152,11 +152,11 @@ class Machine:
 
     async def _make(self, kind: Kind, pool: int, life: int, packages: tuple[str, ...]) -> None:
         token = secrets.token_hex(16)
-        extra = {"name": "lf-x-" + token[:17], "labels": {"created-by": "caisson-langflow", "kind": "executor"},
+        extra = {"labels": {"created-by": "caisson-langflow", "kind": "executor"},
                  "delete_after_seconds": min(life + kind.start_seconds + REAP_SECONDS, 2592000)}
         made = await self._take(kind, pool, extra, token) if pool else None
         if made is None:
-            body = kind.body | extra
+            body = kind.body | extra | {"name": "lf-x-" + token[:17]}
             if packages and "*" not in kind.rules:
                 body["egress"] = [rule for rule in kind.rules if rule != "240.0.0.0/4"] + INDEXES
             made = await self._create(body, token)
@@ -185,7 +185,8 @@ class Machine:
                     log.warning("no machines are kept ready: %s", self._told(answer))
                     return None
                 _pools[url, name] = now
-            return await self._create(extra | {"pool": name}, token)
+            # Another name than that of a machine that is made after it, since the row of a failed one may stand.
+            return await self._create(extra | {"pool": name, "name": "lf-x-" + token[-17:]}, token)
         except SandboxUnavailableError as why:
             _pools.pop((url, name), None)
             log.warning("no machine was taken from the pool %s: %s", name, why)

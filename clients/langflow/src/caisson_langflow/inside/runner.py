@@ -84,6 +84,9 @@ class Channel:
 
     def frame(self, kind, **fields):
         text = json.dumps({"t": kind, **fields}, allow_nan=False, separators=(",", ":"))
+        if len(text) > self.caps["line_bytes"]:
+            self.end(FAILED, "fatal", errors=[f"one value of the flow is larger than {-(-self.caps['line_bytes'] >> 20)} MiB; keep large values in "
+                                              "files or stores"])
         data = self.token + b" " + text.encode() + b"\n"
         with self.lock:
             for at in range(0, len(data), CREDIT):
