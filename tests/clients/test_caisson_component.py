@@ -492,8 +492,8 @@ class Operator(Case):
         self.assert_nothing_is_left()
 
     def test_one_warning_names_what_still_runs_in_the_process(self):
-        program = ("import caisson_langflow.plugin, caisson_langflow.components.caisson\n"
-                   "from lfx.extension.loader import load_installed_extensions\nload_installed_extensions()")
+        program = ("from lfx.extension.loader import load_installed_extensions\nload_installed_extensions()\n"
+                   "from lfx.utils.sandbox import known_sandbox_backends\nknown_sandbox_backends()\nimport caisson_langflow.plugin")
         ran = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
                              env=os.environ | {"LANGFLOW_SANDBOX_BACKEND": "caisson"})
         lines = [line for line in ran.stderr.splitlines() if "in the Langflow process" in line]

@@ -11,10 +11,13 @@ from lfx.utils.sandbox.base import SandboxUnavailableError
 
 from . import pictures
 from .guest import Outcome, Request, Run
+from .in_process import warn
 
 LOG_SECONDS = 0.25  # between two entries of the node's log
 LOG_ENTRIES, LOG_CHARACTERS = 200, 8000
 MOST_SECONDS = 86400
+
+warn()  # Langflow loads its components when it starts
 
 
 class _Log:
