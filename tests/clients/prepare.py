@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a real client, pinned by hash, into a folder of its own.
 
-usage: prepare.py python-sdk|npm-sdk|schemathesis|langflow FOLDER. Exits with 77 (skipped) where the tools are missing.
+usage: prepare.py python-sdk|npm-sdk|schemathesis|langflow|langflow-server FOLDER. Exits with 77 (skipped) where the tools are missing.
 caisson-langflow instead puts our own package, as it is now, into the FOLDER of langflow.
 """
 
@@ -20,7 +20,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def install_python(folder: pathlib.Path, pins: pathlib.Path) -> None:
-    if pins.stem == "langflow":  # guests use it, too, and what lies in a home is not theirs to see
+    if pins.stem.startswith("langflow"):  # guests use it, too, and what lies in a home is not theirs to see
         subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--clear", folder], check=True)
     else:
         venv.create(folder, with_pip=True, clear=True)
@@ -69,7 +69,7 @@ def main() -> int:
     if name == "npm-sdk" and node_version() < NODE_LEAST:
         print(f"skipped: the package needs Node.js {NODE_LEAST} and npm")
         return 77
-    if name == "langflow" and system_python() != PINNED_PYTHON:
+    if name.startswith("langflow") and system_python() != PINNED_PYTHON:
         print("skipped: its packages are pinned for the system's CPython {}.{}".format(*PINNED_PYTHON))
         return 77
     if name == "schemathesis" and sys.version_info[:2] != PINNED_PYTHON:
