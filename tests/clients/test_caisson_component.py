@@ -250,11 +250,14 @@ class Pictures(Case):
                                "open('/workspace/artifacts/no.png', 'w').write('<svg onload=alert(1)>')",
                                output="message_with_pictures", flow=flow)
         message = value(shown, "message")
-        self.assertEqual(message.text, "see")
         [file] = message.files
         path = file if isinstance(file, str) else file.path
+        self.assertEqual(message.text, f"see\n\n![plot.png](/api/v1/files/images/{path})")
         self.assertRegex(path, rf"^{flow}/caisson-[0-9a-f]{{16}}\.png$")
         self.assertEqual(pathlib.Path(folder.name, path).read_bytes(), png(8, 8, "red"))
+
+    def test_a_name_is_no_markdown(self):
+        self.assertEqual(pictures.title_of(artifacts.Artifact("a](javascript:x) `<b>\u202e.png", b"")), "a__javascript_x_ __b__.png")
 
     def test_what_is_no_picture_for_it(self):
         self.assertEqual(pictures.kind_of(png(3, 3, "blue")), "png")

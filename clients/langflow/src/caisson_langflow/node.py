@@ -176,4 +176,7 @@ class SandboxNode:
         if error := self._error(outcome, _shown(outcome.stderr).strip()):
             text = f"{text}\n\n{error}".strip()
         flow = getattr(getattr(self._component, "graph", None), "flow_id", None)
-        return Message(text=text, files=await pictures.keep(outcome.collection.files, flow))
+        kept = await pictures.keep(outcome.collection.files, flow)
+        # The chat shows pictures of its users' messages by `files`, and those of others where the text has them.
+        shown = [f"![{pictures.title_of(file)}](/api/v1/files/images/{path})" for file, path in kept]
+        return Message(text="\n\n".join(filter(None, [text, *shown])), files=[path for _, path in kept])

@@ -2,6 +2,7 @@
 """Pictures among the artifacts, kept where Langflow shows them from: its own storage of files."""
 
 import io
+import re
 import secrets
 
 from .artifacts import Artifact
@@ -23,8 +24,13 @@ def kind_of(content: bytes) -> str:
         return ""
 
 
-async def keep(files: list[Artifact], flow_id: str | None) -> list[str]:
-    """Paths for a Message. Empty where there is no storage, or no flow that the pictures belong to."""
+def title_of(file: Artifact) -> str:
+    """The file's name as it can stand in Markdown."""
+    return re.sub(r"[^\w .-]", "_", file.path)[-100:]
+
+
+async def keep(files: list[Artifact], flow_id: str | None) -> list[tuple[Artifact, str]]:
+    """Those that are pictures, with their paths for a Message. Empty where there is no storage, or no flow that the pictures belong to."""
     from lfx.services.deps import get_storage_service
 
     storage = get_storage_service()
@@ -37,5 +43,5 @@ async def keep(files: list[Artifact], flow_id: str | None) -> list[str]:
         if ending := kind_of(file.content):
             name = f"caisson-{secrets.token_hex(8)}.{ending}"
             await storage.save_file(str(flow_id), name, file.content)
-            kept.append(f"{flow_id}/{name}")
+            kept.append((file, f"{flow_id}/{name}"))
     return kept
