@@ -79,7 +79,9 @@ def main():
     def timed(executor):
         begin = time.perf_counter()
         asyncio.run(run(executor))
-        return (time.perf_counter() - begin) * 1e3
+        took = (time.perf_counter() - begin) * 1e3
+        print(f"{executor.kind} {took:.0f} ms", file=sys.stderr, flush=True)
+        return took
 
     def wait_for_pool():
         end = time.monotonic() + READY_WITHIN
