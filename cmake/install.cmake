@@ -4,7 +4,7 @@
 # when they are not beside it (cli/machine_drivers.h).
 include(GNUInstallDirs)
 install(TARGETS caisson caisson-isolate caisson-agent RUNTIME)
-install(TARGETS caisson-guest-init caisson-vmm RUNTIME DESTINATION lib/caisson)
+install(TARGETS caisson-guest-init caisson-container-init caisson-vmm RUNTIME DESTINATION lib/caisson)
 install(TARGETS caisson-private-memory LIBRARY DESTINATION lib/caisson)
 install(FILES packaging/systemd/caisson-machined.service packaging/systemd/caisson-serve.service
         DESTINATION lib/systemd/system)

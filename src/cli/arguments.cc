@@ -465,8 +465,9 @@ class CommandLine {
         ->check(CLI::IsMember({"firecracker", "jail", "microvm", "oci"}));
     command
         ->add_option("--oci-runtime", machined_.oci_runtime,
-                     "What makes the containers of oci: auto (runsc where it works, else runc)")
-        ->check(CLI::IsMember({"auto", "runsc", "runc"}));
+                     "What makes the containers of oci: auto (runsc where it works, else runc), "
+                     "podman, docker")
+        ->check(CLI::IsMember({"auto", "runsc", "runc", "podman", "docker"}));
     command->add_option("--state", machined_.state, "A directory for disks and records")
         ->type_name("DIR")
         ->required();

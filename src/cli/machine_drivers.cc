@@ -53,7 +53,8 @@ std::map<std::string, OpenDriver> KnownDrivers(const DriverSettings& settings) {
                    machine::oci::ChooseRuntime(settings.oci_runtime));
     return machine::oci::OpenOci({.workshop = {.state = settings.state + "/oci",
                                                .images = settings.images,
-                                               .agent = settings.agent},
+                                               .agent = settings.agent,
+                                               .init = InstalledFile("caisson-container-init")},
                                   .runtime = std::move(runtime),
                                   .prepared = settings.prepared,
                                   .threads = settings.builders,

@@ -95,8 +95,9 @@ void AddServe(CLI::App* app, const std::function<void(ServiceArguments)>& take) 
       ->type_name("NAME");
   command
       ->add_option("--oci-runtime", arguments->oci_runtime,
-                   "What makes the containers of oci: auto (runsc where it works, else runc)")
-      ->check(CLI::IsMember({"auto", "runsc", "runc"}));
+                   "What makes the containers of oci: auto (runsc where it works, else runc), "
+                   "podman, docker")
+      ->check(CLI::IsMember({"auto", "runsc", "runc", "podman", "docker"}));
   command
       ->add_option(
           "--kernel", arguments->kernel,

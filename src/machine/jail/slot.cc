@@ -125,9 +125,10 @@ Result<void> Workshop::Prepare(Slot& slot) {
   CAISSON_ASSIGN(const os::UniqueFd unified, record.groups.OpenUnified());
   CAISSON_ASSIGN(const auto agent_tasks, record.groups.OpenAgentTasks());
   CAISSON_ASSIGN(const auto command_tasks, record.groups.OpenCommandTasks());
-  BootOptions options{
+  boot::BootOptions options{
       .program = agent_.get(),
-      .arguments = {"caisson-agent", "--listen-fd", std::to_string(kListenFd), "--cgroup-procs"},
+      .arguments = {"caisson-agent", "--listen-fd", std::to_string(boot::kListenFd),
+                    "--cgroup-procs"},
       .environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       .listener = listener.get(),
       .command_tasks = command_tasks,
@@ -139,7 +140,7 @@ Result<void> Workshop::Prepare(Slot& slot) {
       .filter = filter_};
   std::string tasks;
   for (std::size_t i = 0; i < command_tasks.size(); ++i) {
-    tasks += (i == 0 ? "" : ",") + std::to_string(kListenFd + 1 + static_cast<int>(i));
+    tasks += (i == 0 ? "" : ",") + std::to_string(boot::kListenFd + 1 + static_cast<int>(i));
   }
   options.arguments.push_back(std::move(tasks));
   const auto build_root = [&](int user_namespace) -> Result<os::UniqueFd> {
@@ -147,7 +148,7 @@ Result<void> Workshop::Prepare(Slot& slot) {
     return roots_->Build(record.slot, slot.image->image.root, disk.get(), user_namespace,
                          options.first_host_id);
   };
-  CAISSON_ASSIGN(slot.prepared, jail::Prepare(options, build_root));
+  CAISSON_ASSIGN(slot.prepared, boot::Prepare(options, build_root));
   return {};
 }
 
@@ -158,12 +159,12 @@ Result<void> Workshop::Start(Slot& slot, bool first_time) {
       {.cpus = spec.cpus, .memory_bytes = spec.memory_bytes, .pids = spec.pids}));
   CAISSON_TRY(parts_.networks->Apply(record.network, spec.network, spec.sent_cap));
   CAISSON_TRY(parts_.networks->Share(record.network, record.owner, spec.shared_networks));
-  const Identity identity{
+  const boot::Identity identity{
       .host_name = spec.host_name,
       .files = IdentityFiles(spec, record.ip, parts_.networks->name_servers(), first_time)};
-  Prepared prepared = *std::move(slot.prepared);
+  boot::Prepared prepared = *std::move(slot.prepared);
   slot.prepared.reset();
-  CAISSON_ASSIGN(os::ChildProcess agent, jail::Start(std::move(prepared), identity));
+  CAISSON_ASSIGN(os::ChildProcess agent, boot::Start(std::move(prepared), identity));
   record.agent = agent.pid();
   record.agent_start = StartOf(agent.pid());
   record.boot = state_.boot();

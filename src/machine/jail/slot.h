@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "images/store.h"
-#include "machine/jail/boot.h"
+#include "machine/boot.h"
 #include "machine/local.h"
 #include "machine/root.h"
 #include "machine/slot.h"
@@ -24,8 +24,8 @@
 namespace caisson::machine::jail {
 
 struct Slot : SlotBase {
-  std::optional<Prepared> prepared;  // before it is started
-  os::UniqueFd agent;                // its pidfd, while it runs
+  std::optional<boot::Prepared> prepared;  // before it is started
+  os::UniqueFd agent;                      // its pidfd, while it runs
 
   std::string disk() const { return directory + "/disk.img"; }
   // Whether its agent is there. Reaps it when it has ended as our child.

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "errors/machine.h"
-#include "machine/jail/boot.h"
+#include "machine/boot.h"
 #include "machine/jail/test_jail.h"
 #include "machine/test_guest.h"
 #include "machine/test_traces.h"

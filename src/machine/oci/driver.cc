@@ -128,8 +128,9 @@ class OciDriver final : public LocalDriver {
     const Runtime& runtime = yard_.workshop->runtime();
     const bool runsc = runtime.kind == RuntimeKind::kRunsc;
     return {.driver = "oci",
-            .isolation = runsc ? "gVisor, a kernel in user space (" + runtime.version + ")"
-                               : "a container of the host's kernel (" + runtime.version + ")",
+            .isolation = (runsc ? "gVisor, a kernel in user space ("
+                                : "a container of the host's kernel (") +
+                         runtime.version + ")",
             .isolation_class = runsc ? "user-space-kernel" : "container",
             .pause = Level::kDisk,
             .disk_pause_keeps_processes = false,
@@ -205,9 +206,10 @@ Result<Runtime> ChooseRuntime(std::string_view name) {
     return runsc ? std::move(runsc) : ProbeRuntime(RuntimeKind::kRunc);
   }
   const auto kind = FindRuntimeKind(name);
-  if (!kind || !TakesBundles(*kind)) {
-    return Fail(errors::kMachineInvalid,
-                "machines run in runsc or runc, not in \"" + std::string(name) + "\"");
+  if (!kind) {
+    return Fail(
+        errors::kMachineInvalid,
+        "machines run in runsc, runc, podman or docker, not in \"" + std::string(name) + "\"");
   }
   return ProbeRuntime(*kind);
 }

@@ -19,15 +19,16 @@
 
 #include "errors/machine.h"
 #include "errors/oci.h"
-#include "json/writer.h"
 #include "machine/agent_socket.h"
 #include "machine/disk.h"
 #include "machine/identity.h"
 #include "machine/loop_devices.h"
+#include "machine/oci/files.h"
 #include "machine/oci/launch.h"
 #include "machine/oci/left_groups.h"
 #include "machine/oci/machine_config.h"
 #include "os/network_namespace.h"
+#include "os/run_program.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
 
@@ -54,30 +55,6 @@ std::uint64_t RunscProcesses(const MachineSpec& spec) {
   return std::min(spec.pids, std::max(kMinPids, spec.memory_bytes / kRunscMemoryOfProcess));
 }
 
-Result<void> MakeDirectory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
-  return Fail(errors::kMachineState, "mkdir " + path + ": " + os::ErrnoText(errno));
-}
-
-Result<void> RemoveAll(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return {};
-  return Fail(errors::kMachineState, "remove " + path + ": " + error.message());
-}
-
-Result<void> WriteConfig(const std::string& path, const json::Value& config) {
-  CAISSON_ASSIGN(const std::string text, json::Write(config));
-  const os::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (file.valid() &&
-      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
-    return {};
-  }
-  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
-  return Fail(errors::kMachineState, "write " + path + ": " + os::ErrnoText(errno));
-}
-
 json::Value More(const Runtime& runtime) {
   json::Array parents;
   for (std::string& path : OwnGroups(os::ReadSmallFile("/proc/self/cgroup").value_or(""))) {
@@ -98,19 +75,6 @@ Result<void> RemoveGroupsOfRuntime(const std::string& slot, const json::Value& m
   }
   CAISSON_ASSIGN(const std::string mountinfo, os::ReadSmallFile("/proc/self/mountinfo"));
   return RemoveLeftGroups(slot, parents, mountinfo);
-}
-
-// On a mount of its own that cannot be written.
-Result<os::UniqueFd> OpenAgent(const std::string& path) {
-  os::UniqueFd agent(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-  mount_attr attributes{};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  if (agent.valid() &&
-      ::mount_setattr(agent.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) {
-    return agent;
-  }
-  return Fail(errors::kMachineUnavailable,
-              "the agent " + path + " cannot be had: " + os::ErrnoText(errno));
 }
 
 // The network is the host's own, so that a machine's capabilities do not reach into it; what they
@@ -210,9 +174,16 @@ Result<std::unique_ptr<Workshop>> Workshop::Open(const WorkshopOptions& options,
   }
   CAISSON_ASSIGN(workshop->place_, FindPlace({workshop->agent_, workshop->state_.path(),
                                               workshop->runtime_.program}));
+  if (workshop->IsEngine()) CAISSON_TRY(workshop->OpenEngine(options.init));
   CAISSON_ASSIGN(workshop->roots_, RootBuilder::Make(workshop->state_.scratch()));
   CAISSON_TRY(Groups::Plan("probe"));  // says now what every machine would fail of
   return workshop;
+}
+
+Result<void> Workshop::OpenEngine(const std::string& init) {
+  CAISSON_ASSIGN(Engine engine, Engine::Open(runtime_, init, state_.path(), state_.path()));
+  CAISSON_ASSIGN(engine_, EngineLauncher::Open(std::move(engine), agent_));
+  return {};
 }
 
 // --- making ---
@@ -283,8 +254,30 @@ Result<void> Workshop::Name(const Slot& slot) const {
   return WriteInRoot(root.get(), IdRanges::FirstIdOf(record.index), FilesOf(slot, true));
 }
 
-Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& network,
-                              const std::string& memory) {
+Result<pid_t> Workshop::LaunchInEngine(Slot& slot, bool first_time, const std::string& network) {
+  const Record& record = slot.record;
+  const std::uint32_t first_id = IdRanges::FirstIdOf(record.index);
+  CAISSON_TRY(MakeDirectory(slot.bundle()));
+  CAISSON_TRY(OpenPrivilegedPorts(network));
+  CAISSON_ASSIGN(const os::UniqueFd listener, ListenForAgent(slot.directory));
+  const auto build_root = [&](int user_namespace) -> Result<os::UniqueFd> {
+    CAISSON_ASSIGN(const os::UniqueFd disk, MountDisk(slot.disk(), user_namespace));
+    return roots_->Build(record.slot, slot.image->image.root, disk.get(), user_namespace, first_id);
+  };
+  return engine_->Launch({.name = record.slot,
+                          .directory = slot.bundle(),
+                          .groups = &record.groups,
+                          .listener = listener.get(),
+                          .network = network,
+                          .first_host_id = first_id},
+                         build_root,
+                         {.host_name = slot.is_named() ? record.spec.host_name : "machine",
+                          .files = FilesOf(slot, first_time)});
+}
+
+Result<pid_t> Workshop::Launch(Slot& slot, bool first_time, const std::string& network,
+                               const std::string& memory) {
+  if (IsEngine()) return LaunchInEngine(slot, first_time, network);
   const Record& record = slot.record;
   const std::uint32_t first_id = IdRanges::FirstIdOf(record.index);
   CAISSON_ASSIGN(const os::UniqueFd ids, os::MakeIdMap(first_id, kIdsPerMachine));
@@ -335,18 +328,17 @@ Result<void> Workshop::Launch(Slot& slot, bool first_time, const std::string& ne
   }
   launch.arguments = CommandLine(runtime_, slot, enforced, memory, launch.descriptors.size());
   CAISSON_TRY(WriteConfig(slot.bundle() + "/config.json", MachineConfig(bundle)));
-  return Run(launch);
-}
-
-// What the runtime has left running.
-Result<void> Workshop::HoldProcess(Slot& slot) const {
-  Record& record = slot.record;
+  CAISSON_TRY(Run(launch));
   CAISSON_ASSIGN(const std::string text, os::ReadSmallFile(slot.bundle() + "/pid"));
   pid_t pid = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (parsed.ec != std::errc() || pid <= 1) {
-    return Fail(errors::kOciFailed, runtime_.program + " names no process");
-  }
+  if (parsed.ec == std::errc() && pid > 1) return pid;
+  return Fail(errors::kOciFailed, runtime_.program + " names no process");
+}
+
+// What the runtime has left running.
+Result<void> Workshop::HoldProcess(Slot& slot, pid_t pid) const {
+  Record& record = slot.record;
   record.agent = pid;
   record.agent_start = StartOf(pid);
   record.boot = state_.boot();
@@ -383,8 +375,8 @@ Result<void> Workshop::Boot(Slot& slot, bool first_time, const std::string& memo
     CAISSON_TRY(slot.Write(false));
     CAISSON_TRY(record.groups.Make());
     if (slot.is_named()) CAISSON_TRY(Enforce(slot));
-    CAISSON_TRY(Launch(slot, first_time, network.path, memory));
-    CAISSON_TRY(HoldProcess(slot));
+    CAISSON_ASSIGN(const pid_t pid, Launch(slot, first_time, network.path, memory));
+    CAISSON_TRY(HoldProcess(slot, pid));
     if (memory.empty()) return AwaitAgent(slot);
     CAISSON_TRY(WakeAgent(slot));
     return Identify(slot);
@@ -417,11 +409,27 @@ Result<void> Workshop::TakeBack(Slot& slot) {
   CAISSON_TRY(RemoveGroupsOfRuntime(slot.record.slot, slot.record.more));
   (void)slot.Lives();  // reaps
   slot.agent.Reset();
+  CAISSON_TRY(RemoveContainer(slot));
   if (slot.record.network != 0) CAISSON_TRY(parts_.networks->Remove(slot.record.network));
   slot.record.network = 0;
   slot.record.ip.clear();
   slot.record.agent = 0;
   return {};
+}
+
+// What an engine still has of a machine of which nothing runs. It does so by itself, too: where its
+// service is down, it does when it comes back.
+Result<void> Workshop::RemoveContainer(const Slot& slot) const {
+  const RuntimeKind kind = slot.kind();
+  if (TakesBundles(kind)) return {};
+  Runtime runtime = runtime_;
+  if (runtime.kind != kind) {
+    runtime = {.kind = kind, .program = os::FindProgram(std::string(NameOf(kind))), .version = {}};
+    if (runtime.program.empty()) return {};
+  }
+  auto removed = Engine(std::move(runtime), state_.path()).Remove(slot.record.slot);
+  if (!removed && removed.error().code == errors::kOciEngineSilent) return {};
+  return removed;
 }
 
 Result<void> Workshop::Stop(Slot& slot) {
@@ -459,7 +467,17 @@ Result<std::vector<std::unique_ptr<Slot>>> Workshop::Adopt() {
     if (slot != nullptr) adopted.push_back(std::move(slot));
   }
   DetachStrays(state_.path());
+  if (IsEngine()) CAISSON_TRY(SweepContainers(names));
   return adopted;
+}
+
+// Containers that say they are of this state, of which there is no machine.
+Result<void> Workshop::SweepContainers(const std::vector<std::string>& known) const {
+  CAISSON_ASSIGN(const std::vector<std::string> containers, engine_->engine().List());
+  for (const std::string& name : containers) {
+    if (std::ranges::find(known, name) == known.end()) CAISSON_TRY(engine_->engine().Remove(name));
+  }
+  return {};
 }
 
 // Null when it was nothing that stays.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that one machine of runc or runsc has of the host: directory, disk, cgroups, network,
+// Everything that one machine in a container has of the host: directory, disk, cgroups, network,
 // processes. Made and removed here, in an order in which the record always knows more than there
 // is. Needs root. A Slot is not synchronised; a Workshop is thread-safe.
 //
 //   <directory>/disk.img      see machine/disk.h
 //   <directory>/record.json
-//   <directory>/agent.sock    runc: where the agent takes connections
-//   <directory>/bundle/       config.json, pid, messages
+//   <directory>/agent.sock    all but runsc: where the agent takes connections
+//   <directory>/bundle/       config.json, pid, messages; of an engine: handover/, seccomp.json
 //   <directory>/runtime/      the runtime's own state
 //   <directory>/memory/       gVisor: see oci/memory.h; the machine stands still inside
 #pragma once
@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "images/store.h"
 #include "machine/local.h"
+#include "machine/oci/engine_launch.h"
 #include "machine/oci/runtime.h"
 #include "machine/root.h"
 #include "machine/slot.h"
@@ -29,7 +30,7 @@
 namespace caisson::machine::oci {
 
 struct Slot : SlotBase {
-  os::UniqueFd agent;  // pidfd, while it runs: runc: of the agent; runsc: of gVisor's kernel
+  os::UniqueFd agent;  // pidfd, while it runs: of the agent; runsc: of gVisor's kernel
 
   bool is_named() const { return !record.spec.id.empty(); }
 
@@ -47,6 +48,7 @@ struct WorkshopOptions {
   std::string state;   // directory; absolute, ours alone
   std::string images;  // the store's
   std::string agent;   // program
+  std::string init;    // program caisson-container-init, for Docker and Podman
 };
 
 class Workshop {
@@ -100,6 +102,8 @@ class Workshop {
         state_(std::move(state)),
         runtime_(std::move(runtime)) {}
   bool IsRunsc() const { return runtime_.kind == RuntimeKind::kRunsc; }
+  bool IsEngine() const { return !TakesBundles(runtime_.kind); }
+  Result<void> OpenEngine(const std::string& init);
   Result<void> MakeDiskOf(const Slot& slot, const std::string& source, bool grow) const;
   Result<void> Boot(Slot& slot, bool first_time, const std::string& memory);
   Result<void> CallRuntime(const Slot& slot, std::vector<std::string> words) const;
@@ -109,9 +113,12 @@ class Workshop {
   Result<void> Enforce(const Slot& slot) const;
   Result<void> Name(const Slot& slot) const;
   RootFiles FilesOf(const Slot& slot, bool first_time) const;
-  Result<void> Launch(Slot& slot, bool first_time, const std::string& network,
-                      const std::string& memory);
-  Result<void> HoldProcess(Slot& slot) const;
+  Result<pid_t> Launch(Slot& slot, bool first_time, const std::string& network,
+                       const std::string& memory);
+  Result<pid_t> LaunchInEngine(Slot& slot, bool first_time, const std::string& network);
+  Result<void> HoldProcess(Slot& slot, pid_t pid) const;
+  Result<void> RemoveContainer(const Slot& slot) const;
+  Result<void> SweepContainers(const std::vector<std::string>& known) const;
   Result<void> AwaitAgent(const Slot& slot) const;
   // Processes, cgroups, network.
   Result<void> TakeBack(Slot& slot);
@@ -126,6 +133,7 @@ class Workshop {
   std::string agent_;
   std::string place_;  // see Launch
   std::optional<RootBuilder> roots_;
+  std::optional<EngineLauncher> engine_;  // of Docker and Podman
 };
 
 }  // namespace caisson::machine::oci

@@ -17,19 +17,20 @@ namespace caisson::machine::oci {
 
 inline HelperProcess::Options OciHelper(const std::string& runtime, bool network = false,
                                         std::size_t prepared = 2) {
-  return {
-      .driver = "oci",
-      .open = [runtime, prepared](const std::string& state,
-                                  SharedParts parts) -> Result<std::unique_ptr<LocalDriver>> {
-        CAISSON_ASSIGN(Runtime chosen, ChooseRuntime(runtime));
-        return OpenOci(
-            {.workshop = {.state = state, .images = ImagesForTests(), .agent = CAISSON_TEST_AGENT},
-             .runtime = std::move(chosen),
-             .prepared = prepared,
-             .threads = 2},
-            std::move(parts));
-      },
-      .network = network};
+  return {.driver = "oci",
+          .open = [runtime, prepared](const std::string& state,
+                                      SharedParts parts) -> Result<std::unique_ptr<LocalDriver>> {
+            CAISSON_ASSIGN(Runtime chosen, ChooseRuntime(runtime));
+            return OpenOci({.workshop = {.state = state,
+                                         .images = ImagesForTests(),
+                                         .agent = CAISSON_TEST_AGENT,
+                                         .init = CAISSON_TEST_CONTAINER_INIT},
+                            .runtime = std::move(chosen),
+                            .prepared = prepared,
+                            .threads = 2},
+                           std::move(parts));
+          },
+          .network = network};
 }
 
 // Why no machine of this runtime can be made here; empty when it can.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/jail/boot.h"
+#include "machine/boot_child.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,24 +13,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
-#include <string_view>
 
-#include "errors/jail.h"
-#include "os/argument_pointers.h"
 #include "os/fd_passing.h"
 #include "os/landlock.h"
-#include "os/syscall_error.h"
 
-namespace caisson::machine::jail {
+namespace caisson::machine::boot {
 namespace {
-
-constexpr std::uint64_t kNamespaces =
-    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
 
 // What uid 0 may do inside, over its own files and processes: enough for apt, dpkg and pip. Not
 // among them is fsetid: without it chmod drops the set-group-id bit of files of other groups, which
@@ -49,27 +39,6 @@ constexpr std::array<const char*, 14> kHiddenFiles = {
 constexpr std::array<const char*, 4> kHiddenDirectories = {"proc/acpi", "proc/asound", "proc/scsi",
                                                            "proc/driver"};
 constexpr std::array<const char*, 4> kReadOnly = {"proc/sys", "proc/bus", "proc/fs", "proc/irq"};
-
-constexpr std::size_t kMaxIdentity = 32u << 10;
-constexpr std::size_t kMaxDescriptors = 24;
-
-// What the child tells: a step that failed, or that it is ready (error 0).
-struct Report {
-  int error = 0;
-  char step[60] = {};
-};
-
-// What the child needs, made before it: it may not allocate.
-struct ChildPlan {
-  std::array<int, kMaxDescriptors> fds{};  // in the order of their numbers inside, from kListenFd
-  int count = 0;
-  int inherited = 0;                            // so many of them the agent keeps
-  int program = 0, control = 0, landlock = -1;  // numbers inside
-  int first_task = 0, last_task = 0;
-  char* const* arguments = nullptr;
-  char* const* environment = nullptr;
-  sock_fprog filter{};
-};
 
 class Child {
  public:
@@ -302,153 +271,8 @@ class Child {
   int control_;
 };
 
-// --- the parent's side ---
-
-Result<os::FdPair> MakeControl() {
-  std::array<int, 2> fds{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) {
-    return os::SyscallError("socketpair");
-  }
-  return os::FdPair{os::UniqueFd(fds[0]), os::UniqueFd(fds[1])};
-}
-
-Result<ChildPlan> PlanOf(const BootOptions& options, int control) {
-  ChildPlan plan;
-  const std::size_t needed = 4 + options.command_tasks.size() + options.agent_tasks.size();
-  if (needed > kMaxDescriptors) return os::SyscallError("place so many descriptors", EMFILE);
-  const auto add = [&plan](int fd) {
-    plan.fds[static_cast<std::size_t>(plan.count)] = fd;
-    return kListenFd + plan.count++;
-  };
-  add(options.listener);
-  for (const os::UniqueFd& task : options.command_tasks) add(task.get());
-  plan.inherited = plan.count;
-  plan.program = add(options.program);
-  plan.control = add(control);
-  if (options.landlock >= 0) plan.landlock = add(options.landlock);
-  plan.first_task = kListenFd + plan.count;
-  for (const os::UniqueFd& task : options.agent_tasks) add(task.get());
-  plan.last_task = kListenFd + plan.count;
-  plan.filter = {.len = static_cast<unsigned short>(options.filter.size()),
-                 .filter = const_cast<sock_filter*>(options.filter.data())};
-  return plan;
-}
-
-Result<void> WriteMaps(pid_t child, std::uint32_t first) {
-  const std::string proc = "/proc/" + std::to_string(child);
-  const std::string map =
-      "0 " + std::to_string(first) + " " + std::to_string(kIdsPerMachine) + "\n";
-  CAISSON_TRY(os::WriteSmallFile(proc + "/uid_map", map));
-  return os::WriteSmallFile(proc + "/gid_map", map);
-}
-
-Result<void> SendRoot(int control, int root) {
-  char go = 'r';
-  iovec part{.iov_base = &go, .iov_len = 1};
-  os::FdSpace<1> space;
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  space.Attach(message, {&root, 1});
-  if (::sendmsg(control, &message, MSG_NOSIGNAL) != 1) return os::SyscallError("send the root");
-  return {};
-}
-
-// What the child says next; empty when it has executed the agent, or has died.
-Result<bool> AwaitReport(int control) {
-  Report report;
-  ssize_t n = 0;
-  do {
-    n = ::recv(control, &report, sizeof report, 0);
-  } while (n < 0 && errno == EINTR);
-  if (n == 0) return false;
-  if (n != sizeof report) return os::SyscallError("hear from a machine that is made");
-  if (report.error == 0) return true;
-  const std::string step(report.step, ::strnlen(report.step, sizeof report.step));
-  return Fail(errors::kJailUnavailable, "a machine cannot be made on this host: " + step + ": " +
-                                            os::ErrnoText(report.error));
-}
-
-// The calling thread is in another network namespace as long as this lives. A child that is cloned
-// meanwhile stays in it.
-class InNetwork {
- public:
-  static Result<InNetwork> Enter(const std::string& path) {
-    InNetwork guard;
-    CAISSON_ASSIGN(guard.own_, os::OpenFile("/proc/thread-self/ns/net", O_RDONLY));
-    CAISSON_ASSIGN(const os::UniqueFd other, os::OpenFile(path, O_RDONLY));
-    if (::setns(other.get(), CLONE_NEWNET) != 0) {
-      guard.own_.Reset();
-      return os::SyscallError("enter " + path);
-    }
-    return guard;
-  }
-  InNetwork(InNetwork&&) noexcept = default;
-  InNetwork& operator=(InNetwork&&) = delete;
-  ~InNetwork() {
-    // A thread that is lost in a machine's network must do nothing more.
-    if (own_.valid() && ::setns(own_.get(), CLONE_NEWNET) != 0) ::abort();
-  }
-
- private:
-  InNetwork() = default;
-  os::UniqueFd own_;
-};
-
-Result<os::ChildProcess> CloneChild(const BootOptions& options, const ChildPlan& plan) {
-  CAISSON_ASSIGN(const InNetwork network, InNetwork::Enter(options.network));
-  // The network is the host's own, so that a machine's capabilities do not reach into it; what they
-  // would give is given to everybody inside.
-  CAISSON_TRY(os::WriteSmallFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
-  CAISSON_TRY(os::WriteSmallFile("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"));
-  CAISSON_ASSIGN(os::CloneResult clone,
-                 os::CloneWithNamespaces(kNamespaces, options.unified_group));
-  if (clone.pid == 0) Child(plan).Run();  // does not return: this thread's guard is not its own
-  return os::ChildProcess(clone.pid, std::move(clone.pidfd));
-}
-
 }  // namespace
 
-Result<Prepared> Prepare(const BootOptions& options, const BuildRoot& build_root) {
-  CAISSON_ASSIGN(os::FdPair control, MakeControl());
-  CAISSON_ASSIGN(ChildPlan plan, PlanOf(options, control.second.get()));
-  std::vector<std::string> words = options.arguments;
-  std::vector<std::string> variables = options.environment;
-  const std::vector<char*> arguments = os::ArgumentPointers(words);
-  const std::vector<char*> environment = os::ArgumentPointers(variables);
-  plan.arguments = arguments.data();
-  plan.environment = environment.data();
+void RunChild(const ChildPlan& plan) { Child(plan).Run(); }
 
-  Prepared prepared;
-  CAISSON_ASSIGN(prepared.process, CloneChild(options, plan));
-  control.second.Reset();
-  prepared.control = std::move(control.first);
-  CAISSON_TRY(WriteMaps(prepared.process.pid(), options.first_host_id));
-  CAISSON_ASSIGN(
-      const os::UniqueFd users,
-      os::OpenFile("/proc/" + std::to_string(prepared.process.pid()) + "/ns/user", O_RDONLY));
-  {
-    CAISSON_ASSIGN(const os::UniqueFd root, build_root(users.get()));
-    CAISSON_TRY(SendRoot(prepared.control.get(), root.get()));
-  }
-  CAISSON_ASSIGN(const bool ready, AwaitReport(prepared.control.get()));
-  if (!ready) return Fail(errors::kJailUnavailable, "a machine died while it was made");
-  return prepared;
-}
-
-Result<os::ChildProcess> Start(Prepared prepared, const Identity& identity) {
-  std::string message = identity.host_name;
-  message.push_back('\0');
-  for (const auto& [path, content] : identity.files) {
-    message.append(path).push_back('\0');
-    message.append(content).push_back('\0');
-  }
-  if (message.size() > kMaxIdentity) return os::SyscallError("name a machine", EMSGSIZE);
-  const ssize_t sent = ::send(prepared.control.get(), message.data(), message.size(), MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(message.size())) return os::SyscallError("name a machine");
-  CAISSON_ASSIGN(const bool more, AwaitReport(prepared.control.get()));
-  if (more) return os::SyscallError("start the agent", EPROTO);
-  return std::move(prepared.process);
-}
-
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::boot

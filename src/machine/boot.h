@@ -17,15 +17,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "machine/boot_child.h"
 #include "machine/id_ranges.h"
 #include "os/fd.h"
 #include "os/process.h"
 
-namespace caisson::machine::jail {
-
-// The agent finds its listening socket at this descriptor, and the files by which commands get into
-// their cgroups at the next ones.
-inline constexpr int kListenFd = 3;
+namespace caisson::machine::boot {
 
 struct BootOptions {
   int program = -1;                      // the agent, open
@@ -54,6 +51,12 @@ struct Prepared {
 // Fails with jail.unavailable or os.syscall, and as `build_root`.
 Result<Prepared> Prepare(const BootOptions& options, const BuildRoot& build_root);
 
+// The same where caisson-container-init clones the process, in a container that an engine has made:
+// it has connected as `control`, and `init` is its pid. The process is a child of that program,
+// and not the caller's to reap.
+Result<Prepared> PrepareIn(pid_t init, os::UniqueFd control, const BootOptions& options,
+                           const BuildRoot& build_root);
+
 struct Identity {
   std::string host_name;
   std::vector<std::pair<std::string, std::string>> files;  // path and content, written as its root
@@ -62,4 +65,4 @@ struct Identity {
 // The agent runs when this returns; it is the caller's to reap, and does not end with the caller.
 Result<os::ChildProcess> Start(Prepared prepared, const Identity& identity);
 
-}  // namespace caisson::machine::jail
+}  // namespace caisson::machine::boot
