@@ -113,7 +113,7 @@ struct ImagesArguments {
 
 struct MachinedArguments {
   std::vector<std::string> drivers;  // names; none: the jail
-  std::string oci_runtime = "auto";  // what the driver oci uses: runsc, runc, auto
+  std::string oci_runtime = "auto";  // what the driver oci uses: runsc, runc, podman, docker, auto
   std::string state;
   std::string socket;
   std::string user;                   // of the service: a name or a number

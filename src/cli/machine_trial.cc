@@ -47,6 +47,8 @@ struct Kind {
 constexpr std::array kKinds = {Kind{"jail", "jail", "auto", milliseconds(15'000)},
                                Kind{"oci-runsc", "oci", "runsc", milliseconds(30'000)},
                                Kind{"oci-runc", "oci", "runc", milliseconds(30'000)},
+                               Kind{"oci-podman", "oci", "podman", milliseconds(45'000)},
+                               Kind{"oci-docker", "oci", "docker", milliseconds(45'000)},
                                // KVM that hangs is found out first, and a kernel boots.
                                Kind{"microvm", "microvm", "auto", milliseconds(90'000)},
                                Kind{"firecracker", "firecracker", "auto", milliseconds(90'000)}};

@@ -14,7 +14,7 @@
 namespace caisson::cli {
 
 struct DriverReport {
-  std::string name;  // "jail", "oci-runsc", "oci-runc", "microvm", "firecracker"
+  std::string name;  // "jail", "oci-runsc", "oci-runc", "oci-podman", "oci-docker", "microvm", …
   bool works = false;
   std::string reason;  // why not
   std::string isolation_class;

@@ -17,7 +17,7 @@ def machines(**variables: str) -> dict:
 class Doctor(unittest.TestCase):
     def test_makes_a_machine_of_each_driver_or_says_why_not(self):
         told = machines()
-        self.assertEqual({"jail", "oci-runsc", "oci-runc", "microvm", "firecracker"}, set(told))
+        self.assertEqual({"jail", "oci-runsc", "oci-runc", "oci-podman", "oci-docker", "microvm", "firecracker"}, set(told))
         for machine in told.values():
             if machine["works"]:
                 self.assertGreater(machine["milliseconds"], 0)
@@ -28,7 +28,8 @@ class Doctor(unittest.TestCase):
 
     def test_tells_the_drivers_apart_by_what_stands_between(self):
         classes = {name: machine["isolation_class"] for name, machine in machines().items() if machine["works"]}
-        known = {"jail": "namespaces", "oci-runsc": "user-space-kernel", "oci-runc": "container"}
+        known = {"jail": "namespaces", "oci-runsc": "user-space-kernel", "oci-runc": "container",
+                 "oci-podman": "container", "oci-docker": "container"}
         self.assertEqual(classes, {name: known.get(name, kind) for name, kind in classes.items()})
         if os.geteuid() == 0 and not classes:
             self.skipTest(f"no driver works here: {machines()}")

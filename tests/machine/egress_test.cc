@@ -5,7 +5,7 @@
 
 #include "machine/jail/test_jail.h"
 #include "machine/microvm/test_microvm.h"
-#include "machine/oci/machines/test_oci.h"
+#include "machine/oci/engines/test_engines.h"
 #include "machine/test_egress_matrix.h"
 #include "machine/test_networks.h"
 
@@ -15,6 +15,11 @@ namespace {
 NetworkedDriver Oci(const std::string& runtime) {
   return {.name = "networks", .helper = oci::OciHelper(runtime), .why_not = [runtime] {
             return oci::WhyNoOci(runtime);
+          }};
+}
+NetworkedDriver Engine(const std::string& name) {
+  return {.name = "networks", .helper = oci::OciHelper(name), .why_not = [name] {
+            return oci::WhyNoEngine(name);
           }};
 }
 const NetworkedDriver kJail = {
@@ -30,6 +35,12 @@ INSTANTIATE_TEST_SUITE_P(Runc, EgressFaults, testing::Values(Oci("runc")), NameO
 INSTANTIATE_TEST_SUITE_P(Runsc, MachineNetworks, testing::Values(Oci("runsc")), NameOfDriver);
 INSTANTIATE_TEST_SUITE_P(Runsc, EgressMatrix, testing::Values(Oci("runsc")), NameOfDriver);
 INSTANTIATE_TEST_SUITE_P(Runsc, EgressFaults, testing::Values(Oci("runsc")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Podman, MachineNetworks, testing::Values(Engine("podman")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Podman, EgressMatrix, testing::Values(Engine("podman")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Podman, EgressFaults, testing::Values(Engine("podman")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Docker, MachineNetworks, testing::Values(Engine("docker")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Docker, EgressMatrix, testing::Values(Engine("docker")), NameOfDriver);
+INSTANTIATE_TEST_SUITE_P(Docker, EgressFaults, testing::Values(Engine("docker")), NameOfDriver);
 INSTANTIATE_TEST_SUITE_P(Microvm, MachineNetworks, testing::Values(kMicrovm), NameOfDriver);
 INSTANTIATE_TEST_SUITE_P(Microvm, EgressMatrix, testing::Values(kMicrovm), NameOfDriver);
 INSTANTIATE_TEST_SUITE_P(Microvm, EgressFaults, testing::Values(kMicrovm), NameOfDriver);

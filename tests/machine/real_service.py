@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`caisson serve` with real machines, for suites that take the driver as a parameter.
 
-A driver is jail, microvm (its processor emulated where there is no other), oci, oci:runc or oci:runsc. CAISSON_BUILD names
+A driver is jail, microvm (its processor emulated where there is no other), oci, oci:runc, oci:runsc, oci:podman
+or oci:docker. CAISSON_BUILD names
 the build, CAISSON_IMAGES_DIR the store of images, CAISSON_GUEST_KERNEL the kernel of virtual machines.
 """
 
@@ -45,7 +46,8 @@ def why_not(driver: str, image: str) -> str:
         return f"there is no image {image} in {STORE} (caisson images build {image})"
     if driver == "microvm" and not pathlib.Path(KERNEL, "vmlinuz").exists():
         return f"there is no kernel for guests in {KERNEL} (caisson images kernel)"
-    needed = {"microvm": "qemu-system-x86_64", "oci:runsc": "runsc", "oci:runc": "runc"}.get(driver)
+    needed = {"microvm": "qemu-system-x86_64", "oci:runsc": "runsc", "oci:runc": "runc",
+              "oci:podman": "podman", "oci:docker": "docker"}.get(driver)
     if needed and shutil.which(needed) is None:
         return f"there is no {needed}"
     return ""

@@ -86,7 +86,7 @@ class Installing(unittest.TestCase):
             subprocess.run(["cmake", "--install", BIN.parent, "--prefix", folder], check=True, capture_output=True)
             root = pathlib.Path(folder)
             for name in ("bin/caisson", "bin/caisson-isolate", "bin/caisson-agent", "lib/caisson/caisson-vmm",
-                         "lib/caisson/caisson-guest-init", "lib/caisson/caisson-private-memory.so"):
+                         "lib/caisson/caisson-guest-init", "lib/caisson/caisson-container-init", "lib/caisson/caisson-private-memory.so"):
                 self.assertTrue((root / name).exists(), name)
             for name in ("caisson-machined.service", "caisson-serve.service"):
                 self.assertTrue((root / "lib/systemd/system" / name).exists(), name)

@@ -3,6 +3,7 @@
 // this process lives. The helpers that it starts use it, too.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "machine/oci/machines/test_oci.h"
+#include "os/fd.h"
 #include "os/run_program.h"
 
 namespace caisson::machine::oci {
@@ -83,6 +85,9 @@ class TestDocker {
     for (int i = 0; i < 300 && !Answers(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
+    const std::string spaces = "/proc/" + std::to_string(pid_) + "/ns/";
+    if (!mounts_.valid()) mounts_.Reset(::open((spaces + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
+    if (!network_.valid()) network_.Reset(::open((spaces + "net").c_str(), O_RDONLY | O_CLOEXEC));
   }
   void End(int signal) {
     if (pid_ <= 0) return;
@@ -97,8 +102,13 @@ class TestDocker {
 
  private:
   void Execute() const {
-    if (::unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) return;
-    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    if (mounts_.valid()) {  // it finds what an earlier one has left
+      if (::setns(network_.get(), CLONE_NEWNET) != 0) return;
+      if (::setns(mounts_.get(), CLONE_NEWNS) != 0) return;
+    } else {
+      if (::unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) return;
+      if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    }
     const std::string log = directory_ + "/log";
     (void)!std::freopen(log.c_str(), "a", stdout);
     (void)!std::freopen(log.c_str(), "a", stderr);
@@ -111,6 +121,7 @@ class TestDocker {
 
   std::string directory_;
   pid_t pid_ = -1;
+  os::UniqueFd mounts_, network_;
 };
 
 inline TestDocker& Docker() {

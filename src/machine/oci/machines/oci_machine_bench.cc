@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What machines of runc and runsc cost, beside bare runc on the same image. Prints JSON lines for
+// What machines of runc, runsc, Podman and Docker cost, beside bare runc on the same image. Prints JSON lines for
 // bench/run.py. Needs root, and an image (machine/test_helper.h); without networks.
 //
 //   oci_machine_bench [rounds, default 30]
@@ -140,13 +140,13 @@ void MeasureForks(Driver& driver, const std::string& name, int rounds) {
   Tell(name + ": another fork of the same, p50", Median(more));
 }
 
-void Measure(const std::string& name, int rounds) {
+void Measure(const std::string& name, int rounds, std::size_t prepared = 8) {
   const auto runtime = ChooseRuntime(name);
   if (!runtime) {
     std::fprintf(stderr, "oci_machine_bench: %s\n", runtime.error().message.c_str());
     return;
   }
-  const HelperProcess helper(OciHelper(name, false, 8));
+  const HelperProcess helper(OciHelper(name, false, prepared));
   auto driver = helper.Open();
   Must(driver);
   const bool is_runc = runtime->kind == RuntimeKind::kRunc;
@@ -185,6 +185,9 @@ int Main(int rounds) {
   }
   Measure("runc", rounds);
   Measure("runsc", rounds);
+  // An engine takes longer for one than a round does: none waits.
+  Measure("podman", rounds, 0);
+  Measure("docker", rounds, 0);
   return 0;
 }
 
