@@ -180,7 +180,8 @@ class Guests(Case):
         self.assertEqual(self.live(), [])
 
     def test_a_program_that_takes_all_the_memory(self):
-        program = "held = []\nwhile True: held.append(bytearray(b'x' * (32 << 20)))"
+        program = ("held = []\nwhile True:\n    held.append(bytearray(32 << 20))\n"
+                   "    held[-1][::4096] = b'x' * 8192  # each page is touched, once")
         result = self.backend().run(program)
         self.assertEqual(result.exit_code, 137)
         self.assertIn("LANGFLOW_SANDBOX_MEMORY_MB", result.error_message())
