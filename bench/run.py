@@ -47,6 +47,8 @@ BENCHES: dict[str, list[str]] = {
     "http": ["{build}/src/http/http_bench"],
     "agent": ["{build}/src/agent/agent_bench"],
     "machines": ["{python}", "bench/machines.py", "{build}"],
+    "langflow": ["{python}", "bench/langflow_backend.py", "{build}"],
+    "langflow_microvm": ["{python}", "bench/langflow_backend.py", "{build}", "--driver", "microvm", "--runs", "10"],
     "command": ["{python}", "bench/command.py", "{build}/bin"],
     "langflow_executor": ["{python}", "bench/langflow_executor.py", "{build}"],
 }

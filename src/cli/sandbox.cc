@@ -168,9 +168,9 @@ Result<ExitCode> SandboxList(const SandboxArguments& arguments, ServiceClient& c
   CAISSON_ASSIGN(const std::string query, LabelQuery(arguments));
   CAISSON_ASSIGN(json::Array all, client.List("/v1/sandboxes" + query));
   if (arguments.all) {
-    CAISSON_ASSIGN(
-        const json::Array gone,
-        client.List("/v1/sandboxes" + query + (query.empty() ? "?" : "&") + "status=destroyed"));
+    CAISSON_ASSIGN(const json::Array gone,
+                   client.List("/v1/sandboxes" + query + (query.empty() ? "?" : "&") +
+                               "status=destroying,destroyed"));
     all.insert(all.end(), gone.begin(), gone.end());
   }
   if (!arguments.json) return PrintText(ToTable(all), console);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <thread>
 
 #include "control/names.h"
 #include "control/plan.h"
@@ -20,6 +21,9 @@ namespace {
 
 constexpr std::int64_t kMib = 1 << 20;
 constexpr int kNameAttempts = 8;
+// For what is being destroyed, when there is no room beside it.
+constexpr std::chrono::seconds kRoomPatience{10};
+constexpr std::chrono::milliseconds kBetweenTries{10};
 
 Result<egress::Policy> AtEgress(Result<egress::Policy> policy) {
   if (policy) return policy;
@@ -103,6 +107,20 @@ Result<void> CheckRequestedName(const std::string& name) {
   return FailAt("name", errors::kControlBadName,
                 "a name has at most 22 characters: a-z, 0-9 and '-', which may not come first or "
                 "last");
+}
+
+// Whether something is being destroyed that takes the room which `refusal` says is lacking.
+bool MakesRoom(store::Store& store, const Status& refusal, const std::string& tenant,
+               const std::string& host) {
+  store::SandboxFilter filter{
+      .host = host, .states = {SandboxState::kDestroying}, .with_pooled = true};
+  if (refusal.code == errors::kControlQuota) {
+    filter.tenant = tenant;
+  } else if (refusal.code != errors::kControlFull) {
+    return false;
+  }
+  const auto going = store.Read([&](store::Rows& rows) { return rows.CountSandboxes(filter); });
+  return going && *going > 0;
 }
 
 }  // namespace
@@ -306,21 +324,31 @@ Result<void> Sandboxes::EnterRow(store::Rows& rows, Plan& plan, const HostNow& h
 
 Result<std::optional<Sandbox>> Sandboxes::Enter(const Caller& caller, Plan& plan,
                                                 const Repeatable& repeatable) {
-  const HostNow host = options_.host_now();
-  CAISSON_ASSIGN(auto repeated,
-                 store_.Write([&](store::Rows& rows) -> Result<std::optional<Sandbox>> {
-                   CAISSON_ASSIGN(auto known, FindRepeated(rows, caller, repeatable));
-                   if (known) return known;
-                   CAISSON_TRY(EnterRow(rows, plan, host));
-                   if (repeatable.key.empty()) return std::nullopt;
-                   CAISSON_TRY(rows.PutIdempotency({.tenant = caller.tenant,
-                                                    .key = repeatable.key,
-                                                    .fingerprint = repeatable.fingerprint,
-                                                    .sandbox = plan.row.id,
-                                                    .created_at = Now()}));
-                   return std::nullopt;
-                 }));
-  return repeated;
+  const auto enter = [&](const HostNow& host) {
+    return store_.Write([&](store::Rows& rows) -> Result<std::optional<Sandbox>> {
+      CAISSON_ASSIGN(auto known, FindRepeated(rows, caller, repeatable));
+      if (known) return known;
+      CAISSON_TRY(EnterRow(rows, plan, host));
+      if (repeatable.key.empty()) return std::nullopt;
+      CAISSON_TRY(rows.PutIdempotency({.tenant = caller.tenant,
+                                       .key = repeatable.key,
+                                       .fingerprint = repeatable.fingerprint,
+                                       .sandbox = plan.row.id,
+                                       .created_at = Now()}));
+      return std::nullopt;
+    });
+  };
+  // Whoever deletes one and makes another shall not be told that there is no room, because the
+  // first is still on its way. What went between two looks is seen by one more try.
+  const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
+  for (bool may_fit = true;;) {
+    auto entered = enter(options_.host_now());
+    if (entered || !may_fit || std::chrono::steady_clock::now() > deadline) return entered;
+    const ErrorCode& code = entered.error().code;
+    if (code != errors::kControlQuota && code != errors::kControlFull) return entered;
+    may_fit = MakesRoom(store_, entered.error(), caller.tenant, options_.host);
+    if (may_fit) std::this_thread::sleep_for(kBetweenTries);
+  }
 }
 
 // The request that came first may still be making it.

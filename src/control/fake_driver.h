@@ -54,7 +54,7 @@ class FakeDriver : public machine::Driver {
             .isolation_class = "namespaces",
             .pause = machine::Level::kMemory,
             .disk_pause_keeps_processes = saves_memory,
-            .fork = machine::Extent::kFilesystem,
+            .fork = copies_memory ? machine::Extent::kFull : machine::Extent::kFilesystem,
             .resize_disk = true,
             .network = true,
             .shared_networks = true};
@@ -148,6 +148,7 @@ class FakeDriver : public machine::Driver {
 
   std::string name = "fake";
   bool saves_memory = false;
+  bool copies_memory = false;
   // Called at the start of each operation; what it fails with is the outcome.
   Hook before;
   std::map<std::string, Entry> machines;

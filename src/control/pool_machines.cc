@@ -27,6 +27,24 @@ CreateRequest WithoutTaker(CreateRequest request) {
   return request;
 }
 
+// The one that the machines of the pool are copied from with their memory, warm and paused, when
+// there is one of this image. Empty where the driver copies no memory.
+Result<std::optional<Sandbox>> FindParent(Sandboxes& sandboxes, const Sandbox& wanted) {
+  if (sandboxes.DriverOf(wanted).capabilities().fork != machine::Extent::kFull) return std::nullopt;
+  CAISSON_ASSIGN(auto rows, sandboxes.store().Read([&](store::Rows& all) {
+    return all.Sandboxes({.host = wanted.host,
+                          .states = {SandboxState::kPaused},
+                          .with_pooled = true,
+                          .pool_id = wanted.pool_id});
+  }));
+  for (Sandbox& row : rows) {
+    const bool fits =
+        row.place == PoolPlace::kParent && row.image == wanted.image && row.driver == wanted.driver;
+    if (fits) return std::move(row);
+  }
+  return std::nullopt;
+}
+
 // Of what is handed out, all that belongs to whoever takes it.
 void GiveTo(const Sandbox& wanted, Sandbox& row) {
   row.place = PoolPlace::kNone;
@@ -50,6 +68,16 @@ Result<Sandbox> Sandboxes::TryOut(const Caller& caller, const CreateRequest& req
 
 Result<machine::Machine> Sandboxes::MakeWarm(Plan& plan, const std::optional<Warm>& warm,
                                              const std::stop_token& stop) {
+  if (plan.row.place != PoolPlace::kParent) {
+    CAISSON_ASSIGN(const auto parent, FindParent(*this, plan.row));
+    if (parent) {
+      plan.row.warm_process = parent->warm_process;
+      const auto spec = SpecOf(plan.row, plan.policy, plan.networks, options_.pids);
+      CAISSON_ASSIGN(machine::Machine copy, DriverOf(plan.row).Fork(parent->id, spec));
+      CAISSON_TRY(CheckWaiting(plan.row));
+      return copy;
+    }
+  }
   CAISSON_ASSIGN(machine::Machine made, MakeMachine(plan));
   if (!warm) return made;
   CAISSON_ASSIGN(plan.row.warm_process,
@@ -66,6 +94,7 @@ Result<Sandbox> Sandboxes::MakeForPool(const store::Pool& pool, PoolPlace place,
   plan.row.pool = pool.name;
   plan.row.pool_id = pool.id;
   plan.row.place = place;
+  plan.start_paused = place == PoolPlace::kParent;
   const KeyedLocks::Held held(locks_, plan.row.id);
   CAISSON_TRY(Enter(owner, plan, {}));
   return Boot(plan, [&] { return MakeWarm(plan, definition.warm, stop); });

@@ -24,9 +24,48 @@ constexpr Milliseconds kFirstWait = 1000;  // after a failure; doubled with each
 constexpr Milliseconds kLongestWait = 300'000;
 constexpr Milliseconds kBetweenChecks = 5000;
 
+// What counts against a quota.
+constexpr SandboxState kCounted[] = {SandboxState::kCreating, SandboxState::kRunning,
+                                     SandboxState::kPausing,  SandboxState::kPaused,
+                                     SandboxState::kResuming, SandboxState::kForking,
+                                     SandboxState::kError,    SandboxState::kDestroying};
+
 std::unexpected<Status> In(const char* field, Status status) {
   if (!status.details.empty()) status.details = fmt::format("{}.{}", field, status.details);
   return Fail(std::move(status));
+}
+
+bool CopiesMemory(const Sandboxes& sandboxes, const Sandbox& one) {
+  return sandboxes.DriverOf(one).capabilities().fork == machine::Extent::kFull;
+}
+
+// What one that is made now is made from.
+Result<Sandbox> Current(Sandboxes& sandboxes, const store::Pool& pool) {
+  CAISSON_ASSIGN(const auto definition, ReadPoolDefinition(pool.definition));
+  return sandboxes.TryOut({.tenant = pool.tenant, .actor = pool.created_by}, definition.sandbox);
+}
+
+// What the parent of the pool's machines has to be; empty where they have none.
+std::optional<Sandbox> WantedParent(Sandboxes& sandboxes, const store::Pool& pool) {
+  const auto definition = ReadPoolDefinition(pool.definition);
+  if (!definition) return std::nullopt;
+  // Cheap where no machine of that driver has a parent: no image is looked for.
+  const std::string& driver = definition->sandbox.driver;
+  const Sandbox of_driver{.driver = driver};
+  if (!driver.empty() && !CopiesMemory(sandboxes, of_driver)) return std::nullopt;
+  auto one = Current(sandboxes, pool);
+  if (!one || !CopiesMemory(sandboxes, *one)) return std::nullopt;
+  return *std::move(one);
+}
+
+const Sandbox* FindParent(const std::vector<Sandbox>& waiting, const store::Pool& pool,
+                          const Sandbox& wanted) {
+  for (const Sandbox& row : waiting) {
+    const bool fits = row.pool_id == pool.id && row.place == PoolPlace::kParent &&
+                      row.state == SandboxState::kPaused && row.image == wanted.image;
+    if (fits) return &row;
+  }
+  return nullptr;
 }
 
 Result<void> CheckRequest(const std::string& name, const PoolRequest& request) {
@@ -91,9 +130,11 @@ Result<void> Pools::CheckRoom(store::Rows& rows, const store::Pool& pool, const 
   if (!tenant) return Fail(errors::kControlNotFound, "the tenant does not exist any more");
   CAISSON_ASSIGN(auto usage, rows.UsageByTenant(sandboxes_.options().host));
   CAISSON_ASSIGN(const auto tenants, rows.Tenants());
-  CAISSON_ASSIGN(const auto own, rows.Sandboxes({.tenant = pool.tenant,
-                                                 .host = sandboxes_.options().host,
-                                                 .with_pooled = true}));
+  CAISSON_ASSIGN(const auto own,
+                 rows.Sandboxes({.tenant = pool.tenant,
+                                 .host = sandboxes_.options().host,
+                                 .states = {std::begin(kCounted), std::end(kCounted)},
+                                 .with_pooled = true}));
   store::Usage& used = usage[pool.tenant];
   for (const Sandbox& row : own) {
     const bool goes =
@@ -104,7 +145,8 @@ Result<void> Pools::CheckRoom(store::Rows& rows, const store::Pool& pool, const 
     used.memory_mib -= row.memory_mib;
     used.disk_mib -= row.disk_mib + row.saved_mib;
   }
-  const std::int64_t count = pool.size;
+  // And the one that they are copied from.
+  const std::int64_t count = pool.size + (CopiesMemory(sandboxes_, one) ? 1 : 0);
   return Admit(pool.tenant,
                {.sandboxes = count,
                 .vcpus = count * one.vcpus,
@@ -233,9 +275,13 @@ void Pools::Failed(const std::string& id, const std::string& why) {
 }
 
 void Pools::MakeOne(const store::Pool& pool) {
+  const auto waiting = Waiting(pool.tenant);
+  const auto wanted = WantedParent(sandboxes_, pool);
+  const bool lacks_parent = waiting && wanted && FindParent(*waiting, pool, *wanted) == nullptr;
+  const PoolPlace place = lacks_parent ? PoolPlace::kParent : PoolPlace::kWaiting;
   const auto made = stop_.stop_requested()
                         ? Fail(errors::kControlDraining, "the service is shutting down")
-                        : sandboxes_.MakeForPool(pool, PoolPlace::kWaiting, stop_.get_token());
+                        : sandboxes_.MakeForPool(pool, place, stop_.get_token());
   if (!made) Failed(pool.id, made.error().message);
   {
     const std::lock_guard lock(mutex_);
@@ -250,6 +296,11 @@ void Pools::MakeOne(const store::Pool& pool) {
 }
 
 void Pools::CheckOne(const store::Pool& pool, const Sandbox& waiting) {
+  const auto now = Current(sandboxes_, pool);
+  if (now && now->image != waiting.image) {  // its image was built anew
+    sandboxes_.Retire(waiting.id);
+    return Wake();
+  }
   const auto fit = sandboxes_.CheckWaiting(waiting);
   if (fit) return;
   // Handed out a moment ago, it is somebody's who may end what he likes.
@@ -273,9 +324,13 @@ bool Pools::IsIdle(const store::Pool& pool, Live& live) {
 
 void Pools::TendOne(const store::Pool& pool, const std::vector<Sandbox>& waiting) {
   std::vector<const Sandbox*> ready;
+  const std::optional<Sandbox> wanted = WantedParent(sandboxes_, pool);
+  const Sandbox* parent = wanted ? FindParent(waiting, pool, *wanted) : nullptr;
   for (const Sandbox& row : waiting) {
     if (row.pool_id != pool.id || row.state == SandboxState::kCreating) continue;
-    if (row.state == SandboxState::kRunning) {
+    if (row.place == PoolPlace::kParent) {
+      if (&row != parent) StartRetiring(row);
+    } else if (row.state == SandboxState::kRunning) {
       ready.push_back(&row);
     } else {
       StartRetiring(row);  // stopped, or lost its way
@@ -295,7 +350,10 @@ void Pools::TendOne(const store::Pool& pool, const std::vector<Sandbox>& waiting
     if (!is_idle && steady >= live.not_before) lacking = pool.size - count - live.making;
     // After a failure one is tried alone.
     if (live.failures > 0) lacking = std::min<std::int64_t>(lacking, 1 - live.making);
+    // The parent comes first and alone.
+    if (wanted && parent == nullptr) lacking = std::min<std::int64_t>(lacking, 1 - live.making);
   }
+  if (is_idle && parent != nullptr) StartRetiring(*parent);
   const auto kept = static_cast<std::size_t>(is_idle ? 0 : pool.size);
   for (std::size_t i = kept; i < ready.size(); ++i) StartRetiring(*ready[i]);
   for (std::size_t i = 0; checks && i < std::min(kept, ready.size()); ++i) {

@@ -51,7 +51,7 @@ class PoolsTest : public SandboxesTest {
     return pools_->Get(alice_, name).value();
   }
   void Fill() {
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       pools_->Tend();
       pools_->Await(std::chrono::seconds(10));
     }
@@ -200,6 +200,9 @@ TEST_F(PoolsTest, hands_out_nothing_of_an_image_that_has_been_replaced) {
   ASSERT_TRUE(made);
   EXPECT_EQ(made->was_ready, false);
   EXPECT_EQ(made->sandbox.image, "newer");
+  Fill();
+  ASSERT_EQ(Waiting().size(), 1U);
+  EXPECT_EQ(Waiting().at(0).image, "newer");
 }
 
 TEST_F(PoolsTest, a_warm_process_that_dies_early_is_an_error_of_the_pool) {
@@ -359,6 +362,62 @@ TEST_F(PoolsTest, what_is_taken_gets_its_time_and_its_networks_then) {
   EXPECT_EQ(made->sandbox.labels,
             (std::map<std::string, std::string>{{"from", "pool"}, {"of", "me"}}));
   EXPECT_EQ(made->sandbox.delete_at, now_ + 50'000);
+}
+
+TEST_F(PoolsTest, warms_one_and_copies_the_others_where_a_copy_keeps_memory) {
+  driver_.copies_memory = true;
+  std::mutex mutex;
+  std::vector<std::string> did;
+  driver_.before = [&](const std::string& operation, const std::string& id) -> Result<void> {
+    const std::lock_guard lock(mutex);
+    if (operation == "fork") did.push_back("fork of " + id);
+    if (operation == "pause") did.push_back("pause of " + id);
+    return {};
+  };
+  EXPECT_EQ(Put(Of(3)).ready, 3);
+  EXPECT_EQ(warmed_, 1);
+  std::string parent;
+  for (const auto& [id, entry] : driver_.machines) {
+    if (entry.machine.state == machine::State::kPausedInMemory) parent = id;
+  }
+  const std::string fork = "fork of " + parent;
+  EXPECT_EQ(did, (std::vector<std::string>{"pause of " + parent, fork, fork, fork}));
+  const auto made = Take(alice_);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->was_ready, true);
+  EXPECT_EQ(made->sandbox.warm_process, "warm of " + parent);
+  EXPECT_FALSE(made->sandbox.forked_from);
+  // One for which none is ready is copied as well.
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Take(alice_));
+  EXPECT_EQ(warmed_, 1);
+  Again();
+  Fill();
+  EXPECT_EQ(warmed_, 1);
+  EXPECT_EQ(Waiting().size(), 3U);
+  EXPECT_EQ(CodeOf(sandboxes_->Resume(alice_, parent)), "control.not_found");
+  EXPECT_EQ(CodeOf(sandboxes_->Fork(alice_, parent, {})), "control.not_found");
+  // Without it nothing waits in a pool that is gone.
+  ASSERT_TRUE(pools_->Delete(alice_, "p"));
+  Fill();
+  EXPECT_FALSE(driver_.Has(parent));
+}
+
+TEST_F(PoolsTest, makes_another_parent_of_an_image_that_has_been_replaced) {
+  driver_.copies_memory = true;
+  Put(Of(1));
+  options_.catalogue = [] {
+    return std::vector<RootImage>{{.name = "devbox:1", .description = {}, .image = "newer"}};
+  };
+  Again();
+  EXPECT_EQ(Take(alice_)->was_ready, false);
+  Fill();
+  Fill();
+  EXPECT_EQ(warmed_, 3);
+  int parents = 0;
+  for (const auto& [id, entry] : driver_.machines) {
+    if (entry.machine.state == machine::State::kPausedInMemory) ++parents;
+  }
+  EXPECT_EQ(parents, 1);
 }
 
 TEST_F(PoolsTest, refuses_what_is_no_definition) {

@@ -232,8 +232,11 @@ Result<Sandbox> Sandboxes::Resume(const Caller& caller, const std::string& id) {
 Result<Sandbox> Sandboxes::DeleteHeld(const Sandbox& sandbox) {
   if (sandbox.state == SandboxState::kDestroyed) return sandbox;
   if (sandbox.state == SandboxState::kFailed) return Move(sandbox.id, SandboxEvent::kDelete);
-  CountTraffic(sandbox);
-  CAISSON_ASSIGN(Sandbox destroying, Move(sandbox.id, SandboxEvent::kDelete));
+  Sandbox destroying = sandbox;
+  if (sandbox.state != SandboxState::kDestroying) {
+    CAISSON_ASSIGN(destroying, Move(sandbox.id, SandboxEvent::kDelete));
+  }
+  CountTraffic(destroying);
   // Tried again by Tend until it works.
   if (!DriverOf(sandbox).Destroy(sandbox.id)) return destroying;
   return Move(sandbox.id, SandboxEvent::kDeleted, [&](Sandbox& row) { row.destroyed_at = Now(); });
@@ -242,7 +245,18 @@ Result<Sandbox> Sandboxes::DeleteHeld(const Sandbox& sandbox) {
 Result<Sandbox> Sandboxes::Delete(const Caller& caller, const std::string& id) {
   const KeyedLocks::Held held(locks_, id);
   CAISSON_ASSIGN(const Sandbox sandbox, Get(caller, id));
-  return DeleteHeld(sandbox);
+  if (IsTerminal(sandbox.state)) return DeleteHeld(sandbox);
+  CAISSON_ASSIGN(Sandbox destroying, Move(id, SandboxEvent::kDelete));
+  // Nobody can use it any more, and its name is free; its machine goes without the caller. Where
+  // this is left out, or is not done before the end of the service, Tend or Adopt does it.
+  chores_.Start(id, [this, id] {
+    const KeyedLocks::Held again(locks_, id);
+    const auto row = store_.Read([&](store::Rows& rows) { return rows.FindSandbox(id); });
+    if (row && *row && (*row)->state == SandboxState::kDestroying) {
+      static_cast<void>(DeleteHeld(**row));
+    }
+  });
+  return destroying;
 }
 
 // ---- changes

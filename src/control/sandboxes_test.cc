@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "base/error_catalogue.h"
@@ -227,6 +228,8 @@ TEST_F(SandboxesTest, ForksOnlyWhatIsPaused) {
 
 TEST_F(SandboxesTest, DeletesOnceAndSaysSoForAWhile) {
   const Sandbox sandbox = Make();
+  EXPECT_EQ(sandboxes_->Delete(alice_, sandbox.id)->state, SandboxState::kDestroying);
+  EXPECT_TRUE(AwaitDestroyed(sandbox.id));
   for (int i = 0; i < 2; ++i) {
     auto deleted = sandboxes_->Delete(alice_, sandbox.id);
     ASSERT_TRUE(deleted);
@@ -253,9 +256,59 @@ TEST_F(SandboxesTest, TriesAgainToDestroy) {
   ASSERT_TRUE(deleted);
   EXPECT_EQ(deleted->state, SandboxState::kDestroying);
   fails = false;
-  TendFor(1);
+  for (int i = 0; i < 100 && StateOf(sandbox.id) != SandboxState::kDestroyed; ++i) TendFor(1);
   EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
   EXPECT_FALSE(driver_.Has(sandbox.id));
+}
+
+TEST_F(SandboxesTest, a_delete_waits_for_nothing_and_nobody_uses_what_is_going) {
+  const Sandbox sandbox = Make({.shape = "s-1vcpu-256mb", .name = "box"});
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  driver_.before = [&](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "destroy") released.wait();
+    return {};
+  };
+  for (int i = 0; i < 2; ++i) {
+    // The second comes while the machine is going, and says the same.
+    EXPECT_EQ(i == 0 ? sandboxes_->Delete(alice_, sandbox.id)->state : StateOf(sandbox.id),
+              SandboxState::kDestroying);
+  }
+  EXPECT_EQ(CodeOf(sandboxes_->Hold(alice_, sandbox.id)), "control.state");
+  // Its name is free.
+  const auto second = sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb", .name = "box"});
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_NE(second->sandbox.id, sandbox.id);
+  EXPECT_TRUE(driver_.Has(sandbox.id));
+  release.set_value();
+  EXPECT_TRUE(AwaitDestroyed(sandbox.id));
+  EXPECT_FALSE(driver_.Has(sandbox.id));
+  EXPECT_TRUE(driver_.Has(second->sandbox.id));
+}
+
+TEST_F(SandboxesTest, what_is_going_makes_room_in_the_quota_for_what_is_asked_for_meanwhile) {
+  ASSERT_TRUE(store_->Write([](store::Rows& rows) {
+    return rows.PutTenant({.id = "alice", .quota = {.sandboxes = 1}});
+  }));
+  const Sandbox first = Make();
+  EXPECT_EQ(CodeOf(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"})), "control.quota");
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  driver_.before = [&](const std::string& operation, const std::string&) -> Result<void> {
+    if (operation == "destroy") released.wait();
+    return {};
+  };
+  ASSERT_TRUE(sandboxes_->Delete(alice_, first.id));
+  std::atomic<bool> made = false;
+  std::jthread asker([&] {
+    EXPECT_TRUE(sandboxes_->Create(alice_, {.shape = "s-1vcpu-256mb"}));
+    made = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(made);  // the machine that goes still has its place
+  release.set_value();
+  asker.join();
+  EXPECT_TRUE(made);
 }
 
 TEST_F(SandboxesTest, PausesWhatIsIdleAndNotWhatIsInUse) {
@@ -516,7 +569,7 @@ TEST_F(SandboxesTest, DeletingAndResumingAtOnceEndsDestroyed) {
     one.join();
     two.join();
     three.join();
-    EXPECT_EQ(StateOf(sandbox.id), SandboxState::kDestroyed);
+    EXPECT_TRUE(AwaitDestroyed(sandbox.id));
     EXPECT_FALSE(driver_.Has(sandbox.id));
   }
 }

@@ -18,8 +18,8 @@ struct Transition {
 };
 
 constexpr Transition kTransitions[] = {
-    {kCreating, kBooted, kRunning},      {kCreating, kBootFailed, kFailed},
-    {kCreating, kDelete, kDestroying},
+    {kCreating, kBooted, kRunning},      {kCreating, kBootedPaused, kPaused},
+    {kCreating, kBootFailed, kFailed},   {kCreating, kDelete, kDestroying},
 
     {kForking, kBooted, kRunning},       {kForking, kBootedPaused, kPaused},
     {kForking, kBootFailed, kFailed},    {kForking, kDelete, kDestroying},

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "control/fake_driver.h"
@@ -56,6 +57,13 @@ class SandboxesTest : public ::testing::Test {
     return made->sandbox;
   }
   SandboxState StateOf(const std::string& id) { return sandboxes_->Get(alice_, id)->state; }
+  // What was deleted goes without its caller.
+  bool AwaitDestroyed(const std::string& id) {
+    for (int i = 0; i < 1000 && StateOf(id) != SandboxState::kDestroyed; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return StateOf(id) == SandboxState::kDestroyed;
+  }
   void Later(Milliseconds by) {
     now_ += by;
     steady_ += by;

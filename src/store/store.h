@@ -140,7 +140,7 @@ struct Sandbox {
 struct SandboxFilter {
   std::optional<std::string> tenant;
   std::optional<std::string> host;
-  std::vector<SandboxState> states;           // empty: all but destroyed
+  std::vector<SandboxState> states;           // empty: all but destroying and destroyed
   bool with_pooled = false;                   // also those whose place in a pool is not kNone
   std::optional<std::string> pool_id;         // only those of that definition
   std::map<std::string, std::string> labels;  // all of them

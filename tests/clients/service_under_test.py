@@ -58,10 +58,7 @@ class Service:
 
     def _close_real(self):
         if self._real.process is not None:
-            for pool in self._call("GET", "/v1/pools")["data"]["data"]:
-                self._call("DELETE", f"/v1/pools/{pool['name']}")
-            for view in self._call("GET", "/v1/sandboxes?limit=500")["data"]["data"]:
-                self._call("DELETE", f"/v1/sandboxes/{view['id']}")
+            real_service.empty(self.url, self.key)
             self._real.stop()
             if left := self._real.left_behind():
                 print("left behind:", *left, sep="\n")

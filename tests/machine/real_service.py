@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -71,7 +72,7 @@ def call(url: str, key: str, method: str, path: str, body=None):
 
 def prepare(url: str, key: str, kind: dict) -> None:
     """Until there is a machine of it: the first one of an image and a shape boots the template of a virtual one, and who
-    asks meanwhile may be told to come again (503), of which a failed row is kept."""
+    asks meanwhile may be told to come again (503)."""
     begin = time.monotonic()
     sandbox = None
     while sandbox is None:
@@ -81,12 +82,26 @@ def prepare(url: str, key: str, kind: dict) -> None:
             told = error.read().decode(errors="replace")
             if error.code != 503 or "Retry-After" not in error.headers or time.monotonic() > begin + PREPARED_WITHIN:
                 raise SystemExit(f"no machine of {kind}: {error.code} {told}") from error
-            for view in call(url, key, "GET", "/v1/sandboxes?limit=500")["data"]["data"]:
-                if view["status"] == "failed":
-                    call(url, key, "DELETE", f"/v1/sandboxes/{view['id']}")
             time.sleep(int(error.headers["Retry-After"]))
     call(url, key, "DELETE", f"/v1/sandboxes/{sandbox}")
     print(f"the first machine of {kind} took {time.monotonic() - begin:.1f} s", flush=True)
+
+
+LIVE = re.compile(r'^caisson_sandboxes\{state="(?!destroyed|failed)\w+"\} ([0-9.]+)$', re.MULTILINE)
+
+
+def empty(url: str, key: str, patience: float = 60) -> None:
+    """Deletes the tenant's pools and sandboxes, and waits until there is none of anybody: what is deleted goes without its caller."""
+    for view in call(url, key, "GET", "/v1/pools?limit=500")["data"]["data"]:
+        call(url, key, "DELETE", f"/v1/pools/{view['name']}")
+    for view in call(url, key, "GET", "/v1/sandboxes?limit=500")["data"]["data"]:
+        call(url, key, "DELETE", f"/v1/sandboxes/{view['id']}")
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(url + "/metrics", timeout=30) as answer:
+            if not sum(float(count) for count in LIVE.findall(answer.read().decode())):
+                return
+        time.sleep(0.1)
 
 
 class RealService:

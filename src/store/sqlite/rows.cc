@@ -15,7 +15,7 @@ struct Condition {
   std::vector<std::string> values;
 
   explicit Condition(const SandboxFilter& filter) {
-    sql += filter.states.empty() ? "state <> 'destroyed'" : "state IN (";
+    sql += filter.states.empty() ? "state NOT IN ('destroying', 'destroyed')" : "state IN (";
     for (std::size_t i = 0; i < filter.states.size(); ++i) {
       sql += i == 0 ? "?" : ", ?";
       values.emplace_back(ToText(filter.states[i]));

@@ -5,6 +5,7 @@ No program runs in the Langflow process, whatever fails.
 """
 
 import logging
+import re
 import secrets
 import threading
 import time
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 
 from lfx.utils.sandbox.base import Capabilities, SandboxExecutionError, SandboxResult, SandboxUnavailableError
 
+from . import warm
 from .machines import DENY_ALL, OPEN, VIRTUAL, choose_shape, needed_mib, read_driver
 from .server import Api, Ending, Output
-from .settings import Policy, Server, read_policy, read_server
+from .settings import Policy, Server, read_number, read_policy, read_server
 
 CAPABILITIES_SECONDS = 10
 OUTPUT_BYTES = 4 << 20  # of each stream
@@ -24,6 +26,9 @@ REAP_SECONDS = 120  # after that, until the server deletes what nobody has delet
 
 # The program is a file, so that tracebacks show its lines; it reads nothing from us.
 START = 'command -v python3 >/dev/null || { echo "$1" >&2; exit 127; }; cat >"$0" && exec python3 "$0" </dev/null'
+
+LABELS = {"created-by": "caisson-langflow"}
+VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 log = logging.getLogger("caisson_langflow")
 
@@ -52,6 +57,7 @@ class CaissonBackend:
         self._server = server
         self._lock = threading.Lock()
         self._api: Api | None = None
+        self._pools = warm.Pools(read_number("CAISSON_SANDBOX_POOL_SIZE", 2, 0, 100))
         self._abandoned: list[Api] = []  # of a parent process, whose connections they are
         try:
             api = self._connect()
@@ -116,12 +122,12 @@ class CaissonBackend:
         shape = choose_shape(self._shapes, self._server.shape, max(policy.memory_mib, needed_mib(self._server.rootfs)))
         token = secrets.token_hex(16)
         life = policy.timeout_seconds + GRACE_SECONDS + REAP_SECONDS
-        body = {"name": "lf-" + token[:19], "shape": shape, "rootfs": self._server.rootfs, "driver": self._driver.name,
-                "egress": rules, "ingress_enabled": False, "delete_after_seconds": life,
-                "envs": env, "labels": {"created-by": "caisson-langflow"}}
-        api = self._connect()
+        kind = {"shape": shape, "rootfs": self._server.rootfs, "driver": self._driver.name, "egress": rules,
+                "ingress_enabled": False, "labels": LABELS}
+        own = {"name": "lf-" + token[:19], "delete_after_seconds": life}
         begin = time.monotonic()
-        made = api.create(body, token)
+        made, is_warm = self._make(kind, own, env, token)
+        api = self._connect()
         sandbox = made.get("id") if isinstance(made, dict) else None
         if not isinstance(sandbox, str) or not sandbox:
             raise SandboxExecutionError("the server made a machine and did not say which; its version and caisson-langflow's do "
@@ -129,13 +135,31 @@ class CaissonBackend:
         try:
             self._check(made, rules)
             output = Output(OUTPUT_BYTES)
-            missing = f"no-python-{token}"
-            ending = api.execute(sandbox, {"cmd": "/bin/sh", "args": ["-c", START, f"/tmp/main_{token[:12]}.py", missing],
-                                           "stdin": code, "timeout_seconds": policy.timeout_seconds}, output,
-                                 policy.timeout_seconds + GRACE_SECONDS)
+            missing, path = f"no-python-{token}", f"/tmp/main_{token[:12]}.py"
+            command = (warm.command(code, env, path, policy.timeout_seconds) if is_warm else
+                       {"cmd": "/bin/sh", "args": ["-c", START, path, missing], "stdin": code,
+                        "timeout_seconds": policy.timeout_seconds})
+            ending = api.execute(sandbox, command, output, policy.timeout_seconds + GRACE_SECONDS)
         finally:
             self._delete(api, sandbox, life)
         return self._result(output, ending, missing, begin)
+
+    def _make(self, kind: dict, own: dict, env: dict[str, str], token: str) -> tuple[dict, bool]:
+        """A machine, and whether an interpreter waits in it."""
+        api = self._connect()
+        # What the server would refuse it shall refuse, in its own words.
+        if all(VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items()):
+            for _ in range(2):
+                pool = self._pools.name_of(api, kind)
+                if pool is None:
+                    break
+                made = api.create({"pool": pool} | own, token, unless=("control.not_found", "control.warm_failed"))
+                if isinstance(made, dict):
+                    return made, True
+                if made == "control.warm_failed":
+                    break  # an image without Python; the ordinary way says so
+                self._pools.forget(pool)
+        return api.create(kind | own | {"envs": env}, token + "-own"), False
 
     def _result(self, output: Output, ending: Ending, missing: str, begin: float) -> CaissonResult:
         stderr = output.text("stderr")
@@ -164,6 +188,7 @@ class CaissonBackend:
 
     def reset_after_fork(self) -> None:
         self._lock = threading.Lock()
+        self._pools.reset_after_fork()
         if self._api is not None:
             # Kept, so that nothing closes what the parent still uses.
             self._abandoned.append(self._api)

@@ -6,6 +6,7 @@ the machine or the server later is SandboxExecutionError. Both say what to do.
 """
 
 import json
+import logging
 import time
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ CONTROL_SECONDS = 60
 QUIET_SECONDS = 30  # a running command's stream says something every 5 s
 CREATE_SECONDS = 60  # while the server says that it prepares the machine, or is busy
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+log = logging.getLogger("caisson_langflow")
 
 ADVICE = {
     401: "check CAISSON_SANDBOX_API_KEY",
@@ -114,8 +117,21 @@ class Api:
         except SandboxExecutionError as why:
             raise SandboxUnavailableError(str(why)) from None
 
-    def create(self, body: dict, key: str) -> dict:
-        """The same `key` again never makes a second machine, so that what is lost on the way is asked for again."""
+    def define_pool(self, name: str, body: dict) -> bool:
+        """False when the server has no pools, or refuses this one: then machines are made when they are needed."""
+        try:
+            answer = self._http.put(f"/v1/pools/{name}", json=body)
+        except httpx.HTTPError as why:
+            raise SandboxUnavailableError(self._unreachable(why)) from None
+        if answer.status_code == 401:
+            raise self._failure(answer)
+        if answer.status_code != 200:
+            log.info("no machines are kept ready: %s", self._told(answer))
+        return answer.status_code == 200
+
+    def create(self, body: dict, key: str, unless: tuple[str, ...] = ()) -> dict | str:
+        """The same `key` again never makes a second machine, so that what is lost on the way is asked for again. A failure of the
+        codes `unless` is what is returned."""
         deadline = time.monotonic() + CREATE_SECONDS
         lost = None
         while True:
@@ -129,7 +145,8 @@ class Api:
                 lost = why
                 continue
             if answer.status_code not in (429, 503) or time.monotonic() > deadline:
-                return self._data(answer)
+                code = answer.headers.get("X-Error-Code", "")
+                return code if code in unless else self._data(answer)
             wait = answer.headers.get("Retry-After", "1")
             time.sleep(min(float(wait) if wait.isdecimal() else 1.0, max(0.1, deadline - time.monotonic())))
 
