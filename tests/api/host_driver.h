@@ -70,8 +70,8 @@ class HostDriver final : public machine::Driver {
     return Signal(id, SIGCONT, machine::State::kRunning);
   }
   // The files of /root, /tmp and /srv.
-  Result<machine::Machine> Fork(const std::string& parent,
-                                const machine::MachineSpec& child) override {
+  Result<machine::Machine> Fork(const std::string& parent, const machine::MachineSpec& child,
+                                machine::Extent) override {
     const std::lock_guard lock(mutex_);
     const std::string home = directory_ + "/" + child.id;
     for (const char* name : {"tmp", "root", "srv", "workspace"}) {
