@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What machines of runc, runsc, Podman and Docker cost, beside bare runc on the same image. Prints JSON lines for
-// bench/run.py. Needs root, and an image (machine/test_helper.h); without networks.
+// What machines of runc, runsc, Podman and Docker cost, beside bare runc on the same image. Prints
+// JSON lines for bench/run.py. Needs root, and an image (machine/test_helper.h); without networks.
 //
 //   oci_machine_bench [rounds, default 30]
 #include <fmt/format.h>
