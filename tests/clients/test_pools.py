@@ -101,9 +101,11 @@ class Pools(unittest.TestCase):
         self.assertTrue(self.take()["pool"]["ready"])
 
     def test_a_process_that_ends_or_is_silent_is_told(self):
-        for args, words in ((["-c", "import sys; print('no model', file=sys.stderr); sys.exit(3)"], ("exit code 3", "no model")),
-                            (["-c", "import time; time.sleep(60)"], ("has not written its ready line within 1 s",))):
-            self.define(warm=ECHO | {"args": args, "timeout_seconds": 1})
+        # An interpreter takes its time where a processor is imitated.
+        for args, seconds, words in (
+                (["-c", "import sys; print('no model', file=sys.stderr); sys.exit(3)"], 30, ("exit code 3", "no model")),
+                (["-c", "import time; time.sleep(60)"], 1, ("has not written its ready line within 1 s",))):
+            self.define(warm=ECHO | {"args": args, "timeout_seconds": seconds})
             end = time.monotonic() + 60
             while "error" not in (view := self.call("GET", f"/v1/pools/{self.name}")) and time.monotonic() < end:
                 time.sleep(0.05)
