@@ -85,13 +85,19 @@ TEST_F(EntranceTest, KeepsItsSocketWhileSomebodyHasACommandOrAFileOpen) {
   {
     auto exec = Exec::Start(Connect(), {.command = Shell("echo begun; cat"), .stdin_open = true});
     ASSERT_TRUE(exec);
-    while (exec->Next()->kind != ExecEvent::Kind::kStdout) continue;
+    ASSERT_EQ(exec->Next()->kind, ExecEvent::Kind::kStarted);
+    ASSERT_EQ(exec->Next()->data, "begun\n");
     const auto gone = LetGo(Connect());
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().code, errors::kAgentBusy) << gone.error().message;
     EXPECT_NE(gone.error().message.find("1 commands"), std::string::npos) << gone.error().message;
     ASSERT_TRUE(exec->WriteStdin("on\n"));
-    EXPECT_EQ(exec->Next()->data, "on\n");
+    // Nothing else of it comes but heartbeats.
+    auto next = exec->Next();
+    while (next && next->kind == ExecEvent::Kind::kHeartbeat) next = exec->Next();
+    ASSERT_TRUE(next) << next.error().message;
+    EXPECT_EQ(next->kind, ExecEvent::Kind::kStdout) << next->exit_code << " " << next->signal;
+    EXPECT_EQ(next->data, "on\n");
   }
   auto upload = Upload::Start(Connect(), {.path = folder_ + "/file"});
   ASSERT_TRUE(upload);

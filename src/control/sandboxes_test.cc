@@ -66,6 +66,7 @@ TEST_F(SandboxesTest, WritesTheRowBeforeTheMachineIsMade) {
   ASSERT_TRUE(sandboxes_->Pause(alice_, sandbox.id));
   ASSERT_TRUE(sandboxes_->Resume(alice_, sandbox.id));
   ASSERT_TRUE(sandboxes_->Delete(alice_, sandbox.id));
+  EXPECT_TRUE(AwaitDestroyed(sandbox.id));
 }
 
 TEST_F(SandboxesTest, RefusesWhatIsWrongAndNamesTheField) {

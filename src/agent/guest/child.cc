@@ -118,6 +118,7 @@ void Child::AddOutput(OutputStream stream, os::UniqueFd fd) {
   output.stream = stream;
   output.source =
       std::make_unique<EventSource>(table_.loop_, std::move(fd), [this, &output](std::uint32_t) {
+        if (!started_) TakeReports();
         ReadOutput(output);
         TellExitIfDrained();
         LeaveIfDone();
@@ -148,6 +149,11 @@ Attempt<void> Child::Start(const Command& command, bool input_open) {
 }
 
 void Child::ReadReports() {
+  TakeReports();
+  LeaveIfDone();
+}
+
+void Child::TakeReports() {
   while (reports_ != nullptr) {
     SupervisorReport report{};
     const ssize_t count = ::read(reports_->fd(), &report, sizeof report);
@@ -158,7 +164,6 @@ void Child::ReadReports() {
       OnSupervisorGone();
     }
   }
-  LeaveIfDone();
 }
 
 void Child::TakeReport(const SupervisorReport& report) {
@@ -257,7 +262,9 @@ void Child::OnReaped(pid_t pid, int wait_status) {
     EndTreeIfNothingIsLeft();
     return LeaveIfDone();
   }
-  if (pid != leader_ || !started_) return;
+  if (pid != leader_) return;
+  TellStarted();  // it would have said that it could not
+  if (!started_) return;
   status_ = wait_status;
   table_.on_activity_();
   EndInput();
@@ -304,6 +311,7 @@ bool Child::ReadOutput(Output& output) {
   output.left -= count;
   table_.output_bytes_ += static_cast<std::uint64_t>(count);
   table_.on_activity_();
+  TellStarted();  // it says something, whether we have heard yet that it began or not
   if (listener_ != nullptr) {
     listener_->OnOutput(output.stream, {buffer.data(), static_cast<std::size_t>(count)});
   }

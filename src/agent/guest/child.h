@@ -78,6 +78,7 @@ class Child final : public Disposable {
   void AddOutput(OutputStream stream, os::UniqueFd fd);
   void SetInput(os::UniqueFd fd);
   void ReadReports();
+  void TakeReports();
   void TakeReport(const SupervisorReport& report);
   void OnSupervisorGone();
   std::vector<ProcessEntry> Left(const std::vector<ProcessEntry>& all) const;
