@@ -12,7 +12,7 @@ import threading
 
 from .server import Api
 
-FOLDER = "/run/caisson-langflow"
+FOLDER = "/tmp/.caisson-langflow"  # wherever /run is not the machine's own, too
 IDLE_SECONDS = 900
 READY = "caisson-langflow ready"
 
