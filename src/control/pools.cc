@@ -134,12 +134,10 @@ Result<void> Pools::CheckRoom(store::Rows& rows, const store::Pool& pool, const 
                  rows.Sandboxes({.tenant = pool.tenant,
                                  .host = sandboxes_.options().host,
                                  .states = {std::begin(kCounted), std::end(kCounted)},
-                                 .with_pooled = true}));
+                                 .only_pooled = true}));
   store::Usage& used = usage[pool.tenant];
   for (const Sandbox& row : own) {
-    const bool goes =
-        row.place != PoolPlace::kNone && row.pool == pool.name && !store::IsTerminal(row.state);
-    if (!goes) continue;
+    if (row.pool != pool.name || store::IsTerminal(row.state)) continue;
     used.sandboxes -= 1;
     used.vcpus -= row.vcpus;
     used.memory_mib -= row.memory_mib;
@@ -201,12 +199,9 @@ Result<Pools::Defined> Pools::Put(const Caller& caller, const std::string& name,
 Result<std::vector<Sandbox>> Pools::Waiting(const std::optional<std::string>& tenant) {
   CAISSON_ASSIGN(auto rows, store_.Read([&](store::Rows& all) {
     return all.Sandboxes(
-        {.tenant = tenant, .host = sandboxes_.options().host, .with_pooled = true});
+        {.tenant = tenant, .host = sandboxes_.options().host, .only_pooled = true});
   }));
-  std::erase_if(rows, [](const Sandbox& row) {
-    return row.place == PoolPlace::kNone || store::IsTerminal(row.state) ||
-           row.state == SandboxState::kDestroying;
-  });
+  std::erase_if(rows, [](const Sandbox& row) { return store::IsTerminal(row.state); });
   return rows;
 }
 

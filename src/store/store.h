@@ -142,6 +142,7 @@ struct SandboxFilter {
   std::optional<std::string> host;
   std::vector<SandboxState> states;           // empty: all but destroying and destroyed
   bool with_pooled = false;                   // also those whose place in a pool is not kNone
+  bool only_pooled = false;                   // none but those
   std::optional<std::string> pool_id;         // only those of that definition
   std::map<std::string, std::string> labels;  // all of them
   std::int64_t limit = kUnlimited;

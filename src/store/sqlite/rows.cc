@@ -23,7 +23,11 @@ struct Condition {
     if (!filter.states.empty()) sql += ")";
     if (filter.tenant) Add(" AND tenant = ?", {*filter.tenant});
     if (filter.host) Add(" AND host = ?", {*filter.host});
-    if (!filter.with_pooled) Add(" AND place = 'none'", {});
+    if (filter.only_pooled) {
+      Add(" AND place <> 'none'", {});
+    } else if (!filter.with_pooled) {
+      Add(" AND place = 'none'", {});
+    }
     if (filter.pool_id) Add(" AND pool_id = ?", {*filter.pool_id});
     // json_each, since a key may hold what a JSON path takes for syntax.
     for (const auto& [key, value] : filter.labels) {

@@ -265,6 +265,7 @@ TEST_F(StoreTest, keeps_what_waits_in_a_pool_from_those_who_do_not_ask_for_it) {
   EXPECT_EQ(Ids({}), std::vector<std::string>{"sb-1"});
   EXPECT_EQ(Ids({.with_pooled = true}).size(), 2U);
   EXPECT_EQ(Ids({.with_pooled = true, .pool_id = "pool-1"}), std::vector<std::string>{"sb-w"});
+  EXPECT_EQ(Ids({.only_pooled = true}), std::vector<std::string>{"sb-w"});
   Sandbox row = Find("sb-w");
   EXPECT_EQ(row.place, PoolPlace::kWaiting);
   row.place = PoolPlace::kNone;
