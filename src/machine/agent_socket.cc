@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "errors/machine.h"
 #include "os/syscall_error.h"
@@ -25,6 +26,17 @@ std::unexpected<Status> AgentLost() {
               "the machine's agent takes no connection: " + os::ErrnoText(errno));
 }
 
+// Invalid, with errno, where it is not to be had below this root without links.
+os::UniqueFd OpenBelow(int root, const std::string& path, std::uint64_t flags,
+                       std::uint64_t mode = 0) {
+  open_how how{};
+  how.flags = flags | O_NOFOLLOW | O_CLOEXEC;
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  return os::UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+}
+
 class SocketAddress {
  public:
   static Result<SocketAddress> In(const std::string& directory) {
@@ -34,12 +46,8 @@ class SocketAddress {
     return address;
   }
   static Result<SocketAddress> Below(int root, const std::string& path) {
-    open_how how{};
-    how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
     SocketAddress address;
-    address.opened_.Reset(
-        static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    address.opened_ = OpenBelow(root, path, O_PATH);
     if (!address.opened_.valid()) return AgentLost();
     address.Name(fmt::format("/proc/self/fd/{}", address.opened_.get()));
     return address;
@@ -91,6 +99,12 @@ Result<os::UniqueFd> ConnectToAgent(const std::string& directory) {
 Result<os::UniqueFd> ConnectToAgentIn(int root, const std::string& path) {
   CAISSON_ASSIGN(const SocketAddress address, SocketAddress::Below(root, path));
   return ConnectAt(address);
+}
+
+Result<void> WakeAgentIn(int root, const std::string& path) {
+  const os::UniqueFd file = OpenBelow(root, path + ".wake", O_WRONLY | O_CREAT | O_NONBLOCK, 0600);
+  if (!file.valid()) return os::SyscallError("wake a machine's agent");
+  return {};
 }
 
 }  // namespace caisson::machine

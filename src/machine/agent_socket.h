@@ -17,5 +17,7 @@ Result<os::UniqueFd> ConnectToAgent(const std::string& directory);
 // The same for a socket that the agent has made itself, on a disk that the guest writes: no link is
 // followed, and no other mount reached. `path` is relative to the directory `root`.
 Result<os::UniqueFd> ConnectToAgentIn(int root, const std::string& path);
+// Wakes an agent that has let the socket at `path` go (agent/guest/entrance.h), likewise.
+Result<void> WakeAgentIn(int root, const std::string& path);
 
 }  // namespace caisson::machine

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the workshop that writes machines of gVisor to files while they stand still.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,30 +13,21 @@
 #include "agent/client.h"
 #include "errors/machine.h"
 #include "errors/oci.h"
+#include "machine/agent_socket.h"
 #include "machine/disk.h"
+#include "machine/oci/files.h"
 #include "machine/oci/launch.h"
 #include "machine/oci/machine_config.h"
 #include "machine/oci/memory.h"
 #include "machine/oci/workshop.h"
 #include "os/run_program.h"
-#include "os/syscall_error.h"
 
 namespace caisson::machine::oci {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Of an agent that is well: the guest's processes go on meanwhile.
 constexpr std::chrono::milliseconds kLetGoPatience{5'000};
 constexpr std::chrono::milliseconds kWakePatience{5'000};
-
-Result<void> MakeEmpty(const std::string& directory) {
-  std::error_code error;
-  fs::remove_all(directory, error);
-  if (!error && ::mkdir(directory.c_str(), 0700) == 0) return {};
-  if (errno == ENOSPC) return Fail(errors::kMachineFull, "the host's disk is full");
-  return os::SyscallError("make " + directory);
-}
 
 std::string FirstWords(const std::string& text) {
   return text.substr(0, std::min<std::size_t>(text.find('\n'), 400));
@@ -80,15 +65,7 @@ Result<void> Workshop::CallRuntime(const Slot& slot, std::vector<std::string> wo
 
 Result<void> Workshop::WakeAgent(const Slot& slot) const {
   CAISSON_ASSIGN(const os::UniqueFd disk, MountDisk(slot.disk()));
-  // The guest may have put there what it likes.
-  open_how how{};
-  how.flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  how.mode = 0600;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-  const std::string path = fmt::format("{}/{}.wake", kSocketDirectory, kSocketName);
-  const os::UniqueFd file(
-      static_cast<int>(::syscall(SYS_openat2, disk.get(), path.c_str(), &how, sizeof how)));
-  if (!file.valid()) return os::SyscallError("wake the machine's agent");
+  CAISSON_TRY(WakeAgentIn(disk.get(), std::string(kSocketDirectory) + "/" + kSocketName));
   CAISSON_TRY(AwaitAgent(slot));
   CAISSON_ASSIGN(os::UniqueFd connection, Connect(slot));
   return agent::Ping(std::move(connection), kWakePatience);
@@ -118,13 +95,14 @@ Result<void> Workshop::WriteMemory(const Slot& slot) const {
 
 Result<void> Workshop::KeepMemory(Slot& slot) {
   Groups& groups = slot.record.groups;
-  if (!IsRunsc() || slot.kind() != RuntimeKind::kRunsc) {
+  if (!KeepsMemory(slot)) {
     return Fail(errors::kMachineUnsupported, "only runsc keeps the memory of a machine");
   }
   if (HasMemory(slot.memory())) return groups.Freeze();
   CAISSON_TRY(GoOn(slot));
   const auto keep = [&]() -> Result<void> {
-    CAISSON_TRY(MakeEmpty(slot.memory()));
+    CAISSON_TRY(RemoveAll(slot.memory()));
+    CAISSON_TRY(MakeDirectory(slot.memory()));
     return WriteMemory(slot);
   };
   auto kept = keep();
@@ -142,10 +120,7 @@ Result<void> Workshop::GoOn(Slot& slot) {
   // It fails where the machine does not stand still.
   (void)CallRuntime(slot, {"resume", slot.record.slot});
   CAISSON_TRY(WakeAgent(slot));
-  std::error_code error;
-  fs::remove_all(slot.memory(), error);
-  if (!error) return {};
-  return Fail(errors::kMachineState, "remove " + slot.memory() + ": " + error.message());
+  return RemoveAll(slot.memory());
 }
 
 }  // namespace caisson::machine::oci

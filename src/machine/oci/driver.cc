@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/oci/driver.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -12,9 +11,9 @@
 #include "machine/contained_machine.h"
 #include "machine/disk.h"
 #include "machine/flusher.h"
+#include "machine/oci/files.h"
 #include "machine/oci/memory.h"
 #include "machine/pool.h"
-#include "os/syscall_error.h"
 
 namespace caisson::machine::oci {
 namespace {
@@ -71,9 +70,6 @@ class OciMachine final : public ContainedMachine {
   Result<void> Stop() override { return workshop().Stop(*slot_); }
   Result<void> StartAgain() override { return workshop().Start(*slot_, false); }
   Result<void> GoOn() override { return workshop().GoOn(*slot_); }
-  bool KeepsMemory() const {
-    return workshop().runtime().kind == RuntimeKind::kRunsc && slot_->kind() == RuntimeKind::kRunsc;
-  }
 
   Yard& yard_;
   std::unique_ptr<Slot> slot_;
@@ -83,7 +79,8 @@ Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const Machin
                                                        Extent most) {
   const MachineSpec& own = slot_->record.spec;
   std::string memory;
-  if (most == Extent::kFull && KeepsMemory() && StateNow() == State::kPausedInMemory) {
+  if (most == Extent::kFull && workshop().KeepsMemory(*slot_) &&
+      StateNow() == State::kPausedInMemory) {
     CAISSON_TRY(workshop().KeepMemory(*slot_));
     memory = slot_->memory();
     CAISSON_TRY(workshop().CheckMemory(memory, child));
@@ -99,13 +96,13 @@ Result<std::unique_ptr<LocalMachine>> OciMachine::Fork(uid_t owner, const Machin
 Result<void> OciMachine::Keep(const std::string& directory, Extent most) {
   const State state = StateNow();
   const bool lives = state == State::kRunning || state == State::kPausedInMemory;
-  if (most != Extent::kFull || !lives || !KeepsMemory()) {
+  if (most != Extent::kFull || !lives || !workshop().KeepsMemory(*slot_)) {
     return ContainedMachine::Keep(directory, most);
   }
   const auto keep = [&]() -> Result<void> {
     CAISSON_TRY(workshop().KeepMemory(*slot_));
     const std::string memory = directory + kMemory;
-    if (::mkdir(memory.c_str(), 0700) != 0) return os::SyscallError("make " + memory);
+    CAISSON_TRY(MakeDirectory(memory));
     CAISSON_TRY(ShareMemory(slot_->memory(), memory));
     CAISSON_ASSIGN(const FrozenDisk frozen, FrozenDisk::Freeze(slot_->disk()));
     return CopyDisk(slot_->disk(), directory + "/disk.img");

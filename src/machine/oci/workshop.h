@@ -76,6 +76,10 @@ class Workshop {
   // gVisor cannot write something (a deleted file that is open, a TCP connection). Whatever fails,
   // the machine is frozen.
   Result<void> KeepMemory(Slot& slot);
+  // Whether that can be done of what runs in this slot.
+  bool KeepsMemory(const Slot& slot) const {
+    return IsRunsc() && slot.kind() == RuntimeKind::kRunsc;
+  }
   // Lets a frozen machine go on, whatever a KeepMemory (that may have been cut off) has left.
   Result<void> GoOn(Slot& slot);
   // Whether a machine of this spec can go on from such a directory, here.
