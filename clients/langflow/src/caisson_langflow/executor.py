@@ -141,7 +141,7 @@ class CaissonExecutor(Executor):
             if unknown:
                 log.info("no host is opened for components that the egress table does not know: %s", ", ".join(unknown))
             packages = (*([f"lfx=={settings.install_lfx}"] if settings.install_lfx else []), *settings.packages)
-            await machine.make(kind, settings.pool, settings.timeout_seconds, packages)
+            await machine.make(kind, settings.pool, settings.timeout_seconds, packages, settings.index_hosts)
             token = secrets.token_hex(16)
             reader = _Reader(flow, token, (unit.runtime_options or {}).get("event_manager"))
             job = flow.job | {"token": token, "caps": CAPS, "seconds": settings.timeout_seconds}

@@ -22,7 +22,7 @@ import httpx
 from lfx.utils.sandbox.base import SandboxExecutionError, SandboxUnavailableError
 
 from .machines import OPEN, Driver
-from .server import ADVICE, CONNECT_SECONDS, CONTROL_SECONDS, LOOPBACK
+from .server import ADVICE, CONNECT_SECONDS, CONTROL_SECONDS, LOOPBACK, pause_before_retry
 from .settings import Server
 
 READY, WITHOUT_LFX = b"caisson-lfx-ready", b"caisson-lfx-missing"
@@ -34,7 +34,6 @@ START_SECONDS, EMULATED_START_SECONDS = 180, 1200  # until lfx is imported
 PIP_SECONDS = 1800
 REAP_SECONDS = 120
 POOL_IDLE_SECONDS = 900
-INDEXES = ["pypi.org", "files.pythonhosted.org"]
 
 log = logging.getLogger("caisson_langflow")
 
@@ -145,12 +144,12 @@ class Machine:
 
     # Making it.
 
-    async def make(self, kind: Kind, pool: int, life: int, packages: tuple[str, ...]) -> None:
+    async def make(self, kind: Kind, pool: int, life: int, packages: tuple[str, ...], indexes: tuple[str, ...]) -> None:
         """Until it stands and the runner is in it. What was made is deleted by close(), whoever stops waiting."""
-        self._making = asyncio.ensure_future(self._make(kind, 0 if packages else pool, life, packages))
+        self._making = asyncio.ensure_future(self._make(kind, 0 if packages else pool, life, packages, indexes))
         await asyncio.shield(self._making)
 
-    async def _make(self, kind: Kind, pool: int, life: int, packages: tuple[str, ...]) -> None:
+    async def _make(self, kind: Kind, pool: int, life: int, packages: tuple[str, ...], indexes: tuple[str, ...]) -> None:
         token = secrets.token_hex(16)
         extra = {"labels": {"created-by": "caisson-langflow", "kind": "executor"},
                  "delete_after_seconds": min(life + kind.start_seconds + REAP_SECONDS, 2592000)}
@@ -158,7 +157,10 @@ class Machine:
         if made is None:
             body = kind.body | extra | {"name": "lf-x-" + token[:17]}
             if packages and "*" not in kind.rules:
-                body["egress"] = [rule for rule in kind.rules if rule != "240.0.0.0/4"] + INDEXES
+                if not indexes:
+                    raise SandboxUnavailableError("packages are to be installed in machines, and nothing says from where; name the "
+                                                  "hosts of the package index in CAISSON_EXECUTOR_INDEX_HOSTS")
+                body["egress"] = [rule for rule in kind.rules if rule != "240.0.0.0/4"] + list(indexes)
             made = await self._create(body, token)
         self.sandbox = str(made["id"])
         self._check(made, kind, packages)
@@ -211,8 +213,7 @@ class Machine:
                 continue
             if answer.status_code not in (429, 503) or time.monotonic() > deadline:
                 return self._data(answer)
-            wait = answer.headers.get("Retry-After", "1")
-            await asyncio.sleep(min(float(wait) if wait.isdecimal() else 1.0, max(0.1, deadline - time.monotonic())))
+            await asyncio.sleep(pause_before_retry(answer, deadline))
 
     @staticmethod
     def _check(made: dict, kind: Kind, packages: tuple[str, ...]) -> None:

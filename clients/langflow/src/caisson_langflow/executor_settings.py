@@ -24,6 +24,7 @@ class ExecutorSettings:
     pool: int  # machines that the server keeps ready; 0: none
     install_lfx: str  # a version of lfx that is installed in each machine; empty: none is
     packages: tuple[str, ...]  # installed in each machine
+    index_hosts: tuple[str, ...]  # where those come from; open until the flow begins
 
     @property
     def least_mib(self) -> int:
@@ -71,4 +72,5 @@ def read_executor_settings() -> ExecutorSettings:
     """Raises SandboxUnavailableError with the variable's name when one is wrong."""
     return ExecutorSettings(
         _set("ROOTFS") or DEFAULT_ROOTFS, _set("SHAPE"), _number("TIMEOUT_SECONDS", DEFAULT_SECONDS, 1, MOST_SECONDS), _egress(),
-        _list(_set("VARIABLES")), _number("POOL", 1, 0, 64), _lfx_version(), tuple(shlex.split(_set("PIP"))))
+        _list(_set("VARIABLES")), _number("POOL", 1, 0, 64), _lfx_version(), tuple(shlex.split(_set("PIP"))),
+        _list(_set("INDEX_HOSTS")))

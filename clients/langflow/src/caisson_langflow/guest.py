@@ -157,7 +157,7 @@ def rules_of(network: str, domains: str, driver: Driver) -> list[str]:
     names = sorted(set(re.split(r"[\s,]+", domains.strip()))) if domains.strip(" ,\t\n") else []
     names = [name for name in names if name]
     if not names:
-        raise SandboxUnavailableError("Network is domains, and Domains names none, such as pypi.org, *.example.com")
+        raise SandboxUnavailableError("Network is domains, and Domains names none, such as api.example.com, *.example.com")
     if "*" in names:
         raise SandboxUnavailableError("Domains has *, which is everything; set Network to open if that is meant")
     if not driver.host_names:

@@ -60,6 +60,12 @@ class Ending:
     failed_to_start: bool
 
 
+def pause_before_retry(answer: httpx.Response, deadline: float) -> float:
+    """Seconds to wait after an answer that says to come again, not beyond the deadline by time.monotonic()."""
+    wait = answer.headers.get("Retry-After", "1")
+    return min(float(wait) if wait.isdecimal() else 1.0, max(0.1, deadline - time.monotonic()))
+
+
 class Api:
     """Thread-safe. After a fork, a new one is needed."""
 
@@ -147,8 +153,7 @@ class Api:
             if answer.status_code not in (429, 503) or time.monotonic() > deadline:
                 code = answer.headers.get("X-Error-Code", "")
                 return code if code in unless else self._data(answer)
-            wait = answer.headers.get("Retry-After", "1")
-            time.sleep(min(float(wait) if wait.isdecimal() else 1.0, max(0.1, deadline - time.monotonic())))
+            time.sleep(pause_before_retry(answer, deadline))
 
     def delete(self, sandbox: str) -> None:
         self._data(self._http.delete(f"/v1/sandboxes/{sandbox}"))

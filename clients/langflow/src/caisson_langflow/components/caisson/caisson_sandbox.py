@@ -12,7 +12,6 @@ from lfx.schema.message import Message
 class CaissonSandboxComponent(Component):
     display_name = "Caisson Sandbox"
     description = "Run Python or a shell command in a machine of your own Caisson server, and get the files that it writes."
-    documentation = "https://pypi.org/project/caisson-langflow/"
     icon = "square-terminal"
     name = "CaissonSandbox"
 
@@ -56,7 +55,7 @@ class CaissonSandboxComponent(Component):
         StrInput(
             name="domains",
             display_name="Domains",
-            info="For Network: domains. Names, such as pypi.org, *.example.com, with commas between them.",
+            info="For Network: domains. Names, such as api.example.com, *.example.com, with commas between them.",
             advanced=True,
         ),
         IntInput(
