@@ -628,8 +628,13 @@ class CommandLine {
         ->add_flag("--unless-built", images_.unless_built,
                    "Give the image that is there when it was built from this very definition")
         ->excludes(verify);
-    command->add_flag("--update-lock", images_.update_lock,
-                      "Take the packages that apt has now, and write them into the lock");
+    CLI::Option* update =
+        command->add_flag("--update-lock", images_.update_lock,
+                          "Take the packages that apt has now, and write them into the lock");
+    command
+        ->add_flag("--allow-newer", images_.allow_newer,
+                   "Take the archive's newer version of a package where the locked one is gone")
+        ->excludes(update);
     command->add_flag("--erofs", images_.erofs, "Make an EROFS file beside the directory");
     command->add_option("--bundle", images_.bundle, "Also write an OCI bundle for runc there")
         ->type_name("DIR");

@@ -105,6 +105,7 @@ struct ImagesArguments {
   std::optional<std::string> bundle;           // --bundle
   std::optional<std::string> oci;              // --oci
   bool update_lock = false;
+  bool allow_newer = false;
   bool verify = false;
   bool unless_built = false;
   bool erofs = false;

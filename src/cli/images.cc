@@ -85,6 +85,7 @@ images::BuildOptions OptionsOf(const ImagesArguments& arguments, Console& consol
                                std::stop_token stop) {
   images::BuildOptions options;
   options.update_lock = arguments.update_lock;
+  options.allow_newer = arguments.allow_newer;
   options.erofs = arguments.erofs;
   options.apt_sources = arguments.apt_sources;
   options.guest_apt_sources = arguments.guest_apt_sources;

@@ -113,8 +113,22 @@ class Assembly {
                           .apt_sources = options_.apt_sources,
                           .root = root_,
                           .work = work_,
-                          .any_version = options_.update_lock};
-    return ExtractPackages(wanted, options_.stop);
+                          .versions = options_.update_lock   ? Versions::kAny
+                                      : options_.allow_newer ? Versions::kLockedOrNewer
+                                                             : Versions::kLocked};
+    CAISSON_ASSIGN(PackageLock found, ExtractPackages(wanted, options_.stop));
+    if (options_.allow_newer && options_.progress) TellNewer(found);
+    return found;
+  }
+
+  void TellNewer(const PackageLock& found) {
+    for (const auto& [name, package] : found) {
+      const auto locked = definition_.lock.find(name);
+      if (locked != definition_.lock.end() && locked->second == package) continue;
+      options_.progress(
+          fmt::format("{} is {}; the lock says {}", name, package.version,
+                      locked == definition_.lock.end() ? "nothing of it" : locked->second.version));
+    }
   }
 
   Result<void> RemoveTraces() {

@@ -22,6 +22,9 @@ struct BuildOptions {
   // Take the packages that apt chooses now, and write them into the lock; else what apt has must be
   // what the lock says.
   bool update_lock = false;
+  // Where an archive no longer has a locked version, take its newer one; the image is another one
+  // then. No effect with update_lock.
+  bool allow_newer = false;
   bool erofs = false;                    // also make root.erofs
   std::vector<std::string> apt_sources;  // files; empty: those of the host that offer the suite
   // For `apt` inside of an image with a package manager: files; empty: those it is built from.

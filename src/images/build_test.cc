@@ -76,6 +76,15 @@ TEST(Lock, must_name_exactly_what_came) {
   }
 }
 
+TEST(Lock, lets_newer_versions_pass_where_they_are_wanted_and_no_other_hash_of_its_own) {
+  const PackageLock lock = {{"a", {"1", "x"}}, {"b", {"2", "y"}}};
+  const PackageLock newer = {{"a", {"1", "x"}}, {"b", {"3", "z"}}, {"c", {"1", "z"}}};
+  EXPECT_TRUE(CheckAgainstLock(lock, newer, Versions::kLockedOrNewer));
+  const PackageLock forged = {{"a", {"1", "z"}}, {"b", {"3", "z"}}};
+  EXPECT_FALSE(CheckAgainstLock(lock, forged, Versions::kLockedOrNewer));
+  EXPECT_FALSE(CheckAgainstLock(lock, {{"a", {"1", "x"}}}, Versions::kLockedOrNewer));
+}
+
 TEST(Tool, failure_shows_the_last_lines) {
   auto done = RunTool({.arguments = {"sh", "-c", "seq 40 >&2; exit 7"}}, "dash", {});
   ASSERT_FALSE(done);

@@ -24,6 +24,13 @@ constexpr char kKeepArchives[] =
 constexpr char kKeepInstalledArchives[] =
     R"(--customize-hook=cp "$1"/var/cache/apt/archives/*.deb "$CAISSON_ARCHIVES"/)";
 
+// Of what apt takes as given, essential packages, the locked version, too, where it has a newer
+// one.
+constexpr char kPins[] = "/etc/apt/preferences.d/caisson-lock";
+constexpr char kPutPins[] =
+    R"(--setup-hook=cp "$CAISSON_PINS" "$1"/etc/apt/preferences.d/caisson-lock)";
+constexpr int kEvenOlder = 1001;  // apt_preferences(5)
+
 template <typename Take>
 void EachLine(std::string_view text, Take take) {
   while (!text.empty()) {
@@ -61,18 +68,19 @@ Result<std::vector<std::string>> Command(const PackagesWanted& wanted,
   std::vector<std::string> words = {"mmdebstrap",
                                     "--mode=root",
                                     definition.installed ? "--variant=apt" : "--variant=extract",
-                                    "--quiet",
                                     "--format=directory",
                                     "--architectures=" + definition.architecture,
                                     definition.installed ? kKeepInstalledArchives : kMergedUsr,
-                                    kKeepArchives};
+                                    kKeepArchives,
+                                    kPutPins};
   CAISSON_ASSIGN(const std::vector<std::string> options, AptOptions(stop));
   words.insert(words.end(), options.begin(), options.end());
-  if (wanted.any_version) {
+  if (wanted.versions == Versions::kAny) {
     for (const std::string& name : definition.packages) words.push_back("--include=" + name);
   } else {
+    const bool is_exact = wanted.versions == Versions::kLocked;
     for (const auto& [name, package] : definition.lock) {
-      words.push_back("--include=" + name + "=" + package.version);
+      words.push_back("--include=" + name + (is_exact ? "=" + package.version : ""));
     }
   }
   words.push_back(definition.suite);
@@ -106,6 +114,16 @@ Result<PackageLock> Describe(const std::string& archives) {
   }
   if (!error && !found.empty()) return found;
   return Fail(errors::kImagesToolFailed, "mmdebstrap left no packages in " + archives);
+}
+
+// What has no lock has no pins.
+std::string Pins(const PackageLock& lock) {
+  std::string text;
+  for (const auto& [name, package] : lock) {
+    text += fmt::format("Package: {}\nPin: version {}\nPin-Priority: {}\n\n", name, package.version,
+                        kEvenOlder);
+  }
+  return text;
 }
 
 }  // namespace
@@ -179,9 +197,13 @@ Result<void> AddGuestSources(const std::vector<std::string>& sources, const std:
   return {};
 }
 
-Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found) {
+Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found,
+                              Versions versions) {
   for (const auto& [name, package] : found) {
     const auto locked = lock.find(name);
+    const bool is_newer = versions == Versions::kLockedOrNewer &&
+                          (locked == lock.end() || locked->second.version != package.version);
+    if (is_newer) continue;
     if (locked == lock.end()) {
       return Fail(errors::kImagesLock, "apt added " + name + "=" + package.version +
                                            ", which the lock does not name; look at what changed "
@@ -207,24 +229,33 @@ Result<PackageLock> ExtractPackages(const PackagesWanted& wanted, const std::sto
   std::error_code error;
   std::filesystem::create_directory(archives, error);
   if (error) return Fail(errors::kImagesStore, "make " + archives + ": " + error.message());
+  const std::string pins = wanted.work + "/pins";
+  CAISSON_TRY(
+      WriteFile(pins, wanted.versions == Versions::kAny ? "" : Pins(wanted.definition.lock)));
   CAISSON_ASSIGN(std::vector<std::string> words, Command(wanted, stop));
   auto output =
       RunTool({.arguments = std::move(words),
                .variables = {{"CAISSON_ARCHIVES", archives},
+                             {"CAISSON_PINS", pins},
                              {"TMPDIR", wanted.work},
                              {"LC_ALL", "C.UTF-8"},
                              {"SOURCE_DATE_EPOCH", std::to_string(wanted.definition.epoch)}}},
               "mmdebstrap", stop);
   if (!output) {
-    if (!wanted.any_version && output.error().details.find("was not found") != std::string::npos) {
+    const bool lacks = output.error().details.find("was not found") != std::string::npos;
+    if (wanted.versions == Versions::kLocked && lacks) {
       output.error().message +=
-          "; the archive no longer has a locked version: see what changed "
-          "with --update-lock";
+          "; the archive no longer has a locked version: --allow-newer takes its newer one, "
+          "--update-lock also writes it into the lock";
     }
     return Fail(std::move(output).error());
   }
+  std::filesystem::remove(wanted.root + kPins, error);
+  if (error) return Fail(errors::kImagesStore, "remove the pins of apt: " + error.message());
   CAISSON_ASSIGN(PackageLock found, Describe(archives));
-  if (!wanted.any_version) CAISSON_TRY(CheckAgainstLock(wanted.definition.lock, found));
+  if (wanted.versions != Versions::kAny) {
+    CAISSON_TRY(CheckAgainstLock(wanted.definition.lock, found, wanted.versions));
+  }
   return found;
 }
 

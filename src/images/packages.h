@@ -4,6 +4,7 @@
 // of their scripts run, unless the definition wants them installed.
 #pragma once
 
+#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -22,16 +23,22 @@ Result<std::vector<std::string>> FindAptSources(const std::string& suite,
 Result<std::vector<std::string>> ChooseAptSources(const std::string& lines,
                                                   const std::string& suite);
 
+enum class Versions : std::uint8_t {
+  kLocked,
+  kLockedOrNewer,  // what the archive has where it no longer has the locked one
+  kAny,
+};
+
 struct PackagesWanted {
   const Definition& definition;
   std::vector<std::string> apt_sources;
   std::string root;  // does not exist yet; its directory does
   std::string work;  // an empty directory
-  bool any_version = false;
+  Versions versions = Versions::kLocked;
 };
 
 // Makes `root` of the packages and gives what it is made of. Fails with images.lock when that is
-// not what the lock says (unless any_version), images.tool_missing, images.tool_failed,
+// not what the lock says (of versions that it decides), images.tool_missing, images.tool_failed,
 // images.interrupted.
 Result<PackageLock> ExtractPackages(const PackagesWanted& wanted, const std::stop_token& stop);
 
@@ -40,6 +47,8 @@ Result<PackageLock> ExtractPackages(const PackagesWanted& wanted, const std::sto
 Result<void> AddGuestSources(const std::vector<std::string>& sources, const std::string& root);
 
 // Fails with images.lock, naming the first package that is missing, unknown or other than locked.
-Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found);
+// What has the locked version has the locked hash, whatever versions are wanted.
+Result<void> CheckAgainstLock(const PackageLock& lock, const PackageLock& found,
+                              Versions versions = Versions::kLocked);
 
 }  // namespace caisson::images

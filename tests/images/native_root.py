@@ -28,7 +28,7 @@ def main() -> int:
         print(f"skipped: {why}")
         return 77
     store.mkdir(parents=True, exist_ok=True)
-    built = subprocess.run([programs / "caisson", "images", "build", "python-science", "--unless-built"],
+    built = subprocess.run([programs / "caisson", "images", "build", "python-science", "--unless-built", "--allow-newer"],
                            env=os.environ | {"CAISSON_IMAGES_DIR": str(store)}, stdout=subprocess.PIPE, check=False)
     if built.returncode != 0:
         return built.returncode

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -55,10 +56,25 @@ class Build(unittest.TestCase):
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=1200, check=False)
 
     def python(self, program):
-        done = subprocess.run(["chroot", self.root, "/usr/bin/python3", "-I", "-c", program], capture_output=True,
+        done = subprocess.run(["chroot", self.root, "/usr/bin/python3", "-I", "-B", "-c", program], capture_output=True,
                               text=True, check=False, env={"PATH": "/usr/sbin:/usr/bin"})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def test_a_version_that_the_archive_no_longer_has(self):
+        lock = self.definitions / "tiny.lock"
+        true = lock.read_text()
+        self.addCleanup(lock.write_text, true)
+        lock.write_text(re.sub(r"^libexpat1=\S+", "libexpat1=0.0.1-1", true, flags=re.M))
+        refused = self.run_caisson("build", "tiny")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("Version '0.0.1-1' for 'libexpat1' was not found", refused.stderr)
+        self.assertIn("--allow-newer", refused.stderr)
+        built = self.run_caisson("build", "tiny", "--allow-newer")
+        self.assertEqual(built.returncode, 0, built.stderr)
+        told = [line for line in built.stderr.split("\n") if "the lock says" in line]
+        self.assertEqual(len(told), 1, built.stderr)
+        self.assertRegex(told[0], "libexpat1 is .*; the lock says 0.0.1-1")
 
     def test_building_again_by_the_lock_gives_the_same_id(self):
         self.assertIn("libc6=", (self.definitions / "tiny.lock").read_text())

@@ -20,7 +20,7 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 class Image:
     def __init__(self, name: str):
         STORE.mkdir(parents=True, exist_ok=True)
-        built = subprocess.run([BIN / "caisson", "images", "build", name, "--unless-built"],
+        built = subprocess.run([BIN / "caisson", "images", "build", name, "--unless-built", "--allow-newer"],
                                env=os.environ | {"CAISSON_IMAGES_DIR": str(STORE)}, stdout=subprocess.PIPE, check=False)
         assert built.returncode == 0, f"images build {name} ended with {built.returncode}"
         self.info = json.loads(built.stdout)
