@@ -28,8 +28,8 @@ test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 
 # old. Where they cannot be had, the tests that need them are skipped and say so.
 backports=(runsc=0.0~20240729 seabios=1.16.3 qemu-system-data=1:10.0.2 qemu-system-common=1:10.0.2
            qemu-system-x86=1:10.0.2)
-# Engines that hold machines; the tests start a daemon of Docker of their own.
-full_packages=(llvm-19 wrk bubblewrap podman docker.io)
+# Engines that hold machines (the tests start a daemon of Docker of their own), and a browser for Langflow's canvas.
+full_packages=(llvm-19 wrk bubblewrap podman docker.io chromium)
 packages=("${build_packages[@]}")
 [ "$tier" != build ] && packages+=("${test_packages[@]}")
 [ "$tier" = full ] && packages+=("${full_packages[@]}")

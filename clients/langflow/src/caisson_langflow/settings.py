@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operator has set: our variables, Langflow's own, and as a fallback those of the CreateOS plugin."""
 
+import functools
 import logging
 import os
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ def _set(name: str) -> str:
     return ""
 
 
+@functools.cache
+def _tell_ignored() -> None:
+    log.warning("%s is ignored: a Caisson server makes no exception from its network policies", IGNORED)
+
+
 def read_server() -> Server:
     """Raises SandboxUnavailableError with the variable's name when one is missing or wrong."""
     url = (_set("base_url") or DEFAULT_BASE_URL).rstrip("/")
@@ -70,7 +76,7 @@ def read_server() -> Server:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise SandboxUnavailableError("CAISSON_SANDBOX_API_KEY has characters that no key has; copy it again")
     if os.environ.get(IGNORED):
-        log.warning("%s is ignored: a Caisson server makes no exception from its network policies", IGNORED)
+        _tell_ignored()
     return Server(url, key, _set("rootfs") or DEFAULT_ROOTFS, _set("shape"), _set("driver"))
 
 
