@@ -119,6 +119,7 @@ def main() -> int:
             found.append(f"settled only after {time.monotonic() - started:.1f} s")
         found += problems_after(service, told, rules)
         rules.clear()
+    real_service.empty(service.url, service.key)  # what is deleted goes after its answer
     service.stop()
     found += service.left_behind()
     if lives == 0:

@@ -60,6 +60,9 @@ BODIES = {
     "fail": "def build(self) -> Message:\n        raise ValueError('on purpose')",
     "exit": "def build(self) -> Message:\n        os._exit(5)",
     "session": "def build(self) -> Message:\n        return Message(text=str(self.graph.session_id))",
+    "packages": "def build(self) -> Message:\n        import own_words\n        import socket\n        try:\n"
+                "            socket.create_connection(('example.com', 80), 4).close()\n            reached = 'reached'\n"
+                "        except OSError:\n            reached = 'closed'\n        return Message(text=own_words.SAID + ' ' + reached)",
     "whoami": "def build(self) -> Message:\n        return Message(text=' '.join([os.uname().nodename, str(os.getpid())]))",
 }
 
@@ -85,6 +88,13 @@ def from_data(graph):
 def echo(text=""):
     asked = ChatInput(_id="asked", input_value=text)
     return Graph(asked, ChatOutput(_id="answered").set(input_value=asked.message_response))
+
+
+def stored_echo(text):
+    """A flow as Langflow's database gives it."""
+    asked = ChatInput(_id="ChatInput-in", input_value=text)
+    graph = Graph(asked, ChatOutput(_id="ChatOutput-out").set(input_value=asked.message_response))
+    return Data(data={"id": FLOW_ID, "name": "inner", "data": json.loads(json.dumps(graph.dump()["data"], default=str))})
 
 
 def chain(*kinds, start=None):

@@ -25,7 +25,9 @@ def install_python(folder: pathlib.Path, pins: pathlib.Path) -> None:
     else:
         venv.create(folder, with_pip=True, clear=True)
     subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                    "--require-hashes", "--requirement", pins], check=True)
+                    "--require-hashes", "--no-deps", "--requirement", pins], check=True)
+    # The list names all that is needed, and alone says which versions: pip would look for newer ones of what has extras.
+    subprocess.run([folder / "bin/python", "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
 
 
 def install_own(folder: pathlib.Path) -> int:

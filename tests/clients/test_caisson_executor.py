@@ -41,11 +41,13 @@ SERVICE.warm({"shape": SHAPE, "rootfs": os.environ.get("CAISSON_EXECUTOR_ROOTFS"
 
 import caisson_langflow.executor as ours
 from caisson_langflow.executor import CaissonExecutor
+from caisson_langflow.inside.codec import decode, encode
 from lfx.events.event_manager import create_default_event_manager
 from lfx.execution import get_default_coordinator
 from lfx.execution.types import RunComplete, StepResult, Unit
 from lfx.graph.graph.base import Graph
 from lfx.graph.graph.constants import Finish
+from lfx.schema.message import Message
 from lfx.utils.sandbox.base import SandboxExecutionError, SandboxUnavailableError
 
 import executor_flows as flows
@@ -126,6 +128,18 @@ class Seam(Case):
         self.assertEqual(last.result_dict.results["message"].text, "over there")
         self.assertTrue(all(payload.valid for payload in payloads[:-1]))
 
+    def test_a_coordinator_runs_to_completion_and_tells_all(self):
+        coordinator, graph = get_default_coordinator(), flows.echo("whole")
+        outputs = asyncio.run(coordinator.run_to_completion(graph, inputs=[]))
+        self.assertEqual(texts(outputs), [["whole"]])
+
+        async def everything():
+            return [item async for item in coordinator.run(graph, inputs=[])]
+
+        items = asyncio.run(everything())
+        self.assertIsInstance(items[-1], RunComplete)
+        self.assertEqual([result.vertex.id for result in built(items)], ["asked", "answered"])
+
     def test_graph_arun_has_the_outputs_that_are_asked_for(self):
         graph = flows.echo()
         outputs = asyncio.run(graph.arun([{"input_value": "hello"}], outputs=["asked"], session_id="a-session"))
@@ -195,6 +209,17 @@ class Components(Case):
         self.assertEqual(texts(items[-1].outputs), [["true"]])
         self.assertIn('token {"t":"done"}', [one["line"] for one in of_kind(items, dict)])
 
+    def test_a_message_brings_no_id_of_a_stored_one(self):
+        items = run(flows.echo("stored in the guest"), session_id="a-session")
+        message = built(items)[-1].result_dict.results["message"]
+        self.assertEqual(message.text, "stored in the guest")
+        self.assertIsNone(message.get_id())
+        told = encode(Message(text="said", id="6b8e1c9e-6b0f-4a7e-8d53-0e2f7b0f5d11", tokens=3))
+        for forged in (told, json.loads(json.dumps(told).replace('"fields": {', '"fields": {"id": "other", "data": {"id": "other"}, ', 1))):
+            message = decode(forged)
+            self.assertIsNone(message.get_id())
+            self.assertEqual((message.text, message.data["tokens"]), ("said", 3))
+
     def test_a_large_value_comes_whole(self):
         self.assertEqual([[len(text) for text in one] for one in texts(run(flows.chain("large"))[-1].outputs)], [[3 << 20]])
 
@@ -212,7 +237,7 @@ class Components(Case):
         self.assertEqual(set(live()) - self.before, set())
 
 
-class EditorsBuild(Case):
+class Walked(Case):
     """As langflow's own walker does it: Graph.from_payload, sort_vertices, build_vertex with an event manager."""
 
     async def walk(self, graph):
@@ -240,6 +265,8 @@ class EditorsBuild(Case):
         self.addCleanup(setattr, coordinator._registry, "get", original)
         return units
 
+
+class EditorsBuild(Walked):
     def test_a_loop_has_its_full_result(self):
         units = self.count(CaissonExecutor())
         results = asyncio.run(self.walk(flows.loop(2)))
@@ -269,6 +296,18 @@ class EditorsBuild(Case):
         code["value"] = f"import pathlib\nTOUCHED = pathlib.Path({str(file)!r}).write_text('')\n" + code["value"]
         Graph.from_payload(data, flow_id=flows.FLOW_ID, user_id=flows.USER_ID)
         self.assertTrue(file.exists(), "lfx no longer runs a node's module when it makes a graph; the documents say that it does")
+
+
+    def test_a_flow_as_a_tool_is_a_machine(self):
+        from lfx.base.tools.flow_tool import FlowTool
+        from lfx.helpers import get_flow_inputs
+        units = self.count(CaissonExecutor())
+        graph = Graph.from_payload(flows.stored_echo("from a tool").data["data"], flow_id=flows.FLOW_ID, user_id=flows.USER_ID)
+        tool = FlowTool(name="inner", description="Says something.", graph=graph, flow_id=flows.FLOW_ID, user_id=flows.USER_ID,
+                        session_id="s", inputs=get_flow_inputs(graph))
+        said = asyncio.run(tool.ainvoke({"chat_input": "asked"}))
+        self.assertEqual(len(units), 1)
+        self.assertIn("from a tool", said)
 
 
 class Faults(Case):

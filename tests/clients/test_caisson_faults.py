@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """caisson-langflow where something is wrong: what lfx sees of it, from real machines of the driver CAISSON_TEST_DRIVER.
 
-What guests may reach is tried from inside them, in a world of this test's own: public addresses, a name server and a
-metadata address, each of which answers whoever gets there. Needs root; exits with 77 without.
+What guests may reach is tried from inside them, in the world of internet.py. Needs root; exits with 77 without.
 """
 
 import asyncio
@@ -25,6 +24,7 @@ for name in [name for name in os.environ if name.startswith(("CREATEOS_", "LANGF
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 
 import real_service
+from internet import ALLOWED, HOST, METADATA, OTHER, Internet
 
 ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
 LONG = 240  # seconds of a run: processors may be emulated
@@ -39,29 +39,6 @@ from caisson_langflow.components.caisson import CaissonSandboxComponent
 from lfx.services.deps import get_settings_service
 from lfx.utils.sandbox.base import SandboxExecutionError, SandboxUnavailableError
 
-ALLOWED, OTHER, HOST, UP = "203.0.113.10", "203.0.113.20", "198.51.100.1", "198.51.100.53"
-METADATA = "169.254.169.254"
-SERVERS = """
-import http.server, socket, socketserver, struct, sys, threading
-class Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')
-    def log_message(self, *_): pass
-class Names(socketserver.BaseRequestHandler):
-    def handle(self):
-        question, reply = self.request
-        end = question.index(b'\\0', 12) + 5
-        name = question[12:end - 5]
-        kind = struct.unpack('>H', question[end - 4:end - 2])[0]
-        address = {b'\\7example\\3com': '203.0.113.10'}.get(name.lower(), '203.0.113.20')
-        answers = [b'\\xc0\\x0c' + struct.pack('>HHIH', 1, 1, 60, 4) + socket.inet_aton(address)] if kind == 1 else []
-        reply.sendto(question[:2] + struct.pack('>HHHHH', 0x8180, 1, len(answers), 0, 0) + question[12:end] + b''.join(answers), self.client_address)
-for address in sys.argv[2:]:
-    threading.Thread(target=http.server.ThreadingHTTPServer((address, 80), Page).serve_forever).start()
-if sys.argv[1] == 'names':
-    threading.Thread(target=socketserver.ThreadingUDPServer(('198.51.100.53', 53), Names).serve_forever).start()
-print('up', flush=True)
-"""
 PROBE = f"""
 import http.client, socket
 def reach(host):
@@ -76,43 +53,6 @@ def name(host):
 names = ('example.com', 'other.example.org')
 print({{host: reach(host) for host in (*names, '{ALLOWED}', '{OTHER}', '{HOST}', '{METADATA}')}}, [name(one) for one in names])
 """
-
-
-def run(*words):
-    subprocess.run(words, check=True)
-
-
-class Internet:
-    """Two public addresses and a name server behind the host's one link; a metadata address on the host itself."""
-
-    def __init__(self):
-        run("ip", "link", "add", "wan0", "type", "veth", "peer", "name", "net0")
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "infinity"])
-        pid, own = str(self.holder.pid), os.readlink("/proc/self/ns/net")
-        while os.readlink(f"/proc/{pid}/ns/net") == own:
-            time.sleep(0.02)
-        run("ip", "link", "set", "net0", "netns", pid)
-        run("sh", "-c", f"ip addr add {HOST}/24 dev wan0 && ip link set wan0 up && ip route add default via {UP} && "
-                        f"ip addr add {METADATA}/32 dev lo")
-        inside = ("nsenter", "-t", pid, "-n")
-        run(*inside, "sh", "-c", f"ip link set lo up && ip link set net0 up && ip addr add {UP}/24 dev net0 && "
-                                 f"ip addr add {ALLOWED}/32 dev net0 && ip addr add {OTHER}/32 dev net0")
-        self.servers = [subprocess.Popen([*inside, sys.executable, "-c", SERVERS, "names", ALLOWED, OTHER], stdout=subprocess.PIPE),
-                        subprocess.Popen([sys.executable, "-c", SERVERS, "none", HOST, METADATA], stdout=subprocess.PIPE)]
-        for server in self.servers:
-            assert server.stdout.readline() == b"up\n"
-        self.resolvers = f"/run/caisson-test-resolv-{os.getpid()}"
-        pathlib.Path(self.resolvers).write_text(f"nameserver {UP}\n")
-        run("mount", "--bind", self.resolvers, "/etc/resolv.conf")
-
-    def close(self):
-        run("umount", "/etc/resolv.conf")
-        os.unlink(self.resolvers)
-        for process in (*self.servers, self.holder):
-            process.kill()
-            process.wait()
-        for server in self.servers:
-            server.stdout.close()
 
 
 class Case(unittest.TestCase):
@@ -308,6 +248,7 @@ def main():
         SERVICE.listen = SERVICE.url.partition("://")[2]
         real_service.prepare(SERVICE.url, SERVICE.key, {"shape": "s-1vcpu-1gb"})
         ended = unittest.main(verbosity=2, exit=False)
+        real_service.empty(SERVICE.url, SERVICE.key)
         SERVICE.stop()
         left = SERVICE.left_behind()
         print(*left, sep="\n")

@@ -9,12 +9,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import time
 import unittest
 
 if shutil.which("chromium") is None:
@@ -30,6 +24,7 @@ os.environ.setdefault("LFX_LOG_LEVEL", "ERROR")
 
 import httpx
 
+import langflow_server
 from service_under_test import Service
 
 SERVICE = Service()
@@ -40,7 +35,6 @@ from lfx.components.input_output import ChatOutput
 from lfx.components.processing.parser import ParserComponent
 from lfx.graph.graph.base import Graph
 
-START_SECONDS = 600
 SCREENSHOTS = pathlib.Path(os.environ.get("CAISSON_SCREENSHOTS", "."))
 PROGRAM = """
 import os, struct, zlib
@@ -55,53 +49,13 @@ print('ran on', os.uname().nodename)
 """
 
 
-class Langflow:
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="caisson-langflow-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        env = {name: text for name, text in os.environ.items() if not name.startswith(("CAISSON_SANDBOX_", "CREATEOS_", "LANGFLOW_"))}
-        env |= {"CAISSON_SANDBOX_BASE_URL": SERVICE.url, "CAISSON_SANDBOX_API_KEY": SERVICE.key, "LANGFLOW_CONFIG_DIR": self.folder,
-                "LANGFLOW_DATABASE_URL": f"sqlite:///{self.folder}/langflow.db", "LANGFLOW_AUTO_LOGIN": "true",
-                "LANGFLOW_SKIP_AUTH_AUTO_LOGIN": "true", "LANGFLOW_ALLOW_CUSTOM_COMPONENTS": "false", "DO_NOT_TRACK": "true",
-                "LANGFLOW_CREATE_STARTER_PROJECTS": "false"}
-        self.log = open(f"{self.folder}/log", "wb")
-        self.process = subprocess.Popen([pathlib.Path(sys.executable).with_name("langflow"), "run", "--host", "127.0.0.1", "--port",
-                                         str(self.port), "--no-open-browser"], env=env, cwd=self.folder, stdout=self.log,
-                                        stderr=subprocess.STDOUT, start_new_session=True)
-
-    def wait(self):
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            try:
-                if httpx.get(self.url + "/health", timeout=5).status_code == 200:
-                    return
-            except httpx.HTTPError:
-                pass
-            time.sleep(1)
-        raise SystemExit("langflow did not start: " + pathlib.Path(self.folder, "log").read_text(errors="replace")[-4000:])
-
-    def close(self):
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
 class Canvas(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.langflow = Langflow()
+        cls.langflow = langflow_server.Langflow(SERVICE)
         cls.addClassCleanup(cls.langflow.close)
         cls.langflow.wait()
-        token = httpx.get(cls.langflow.url + "/api/v1/auto_login", timeout=60).json()["access_token"]
-        cls.http = httpx.Client(base_url=cls.langflow.url, headers={"Authorization": f"Bearer {token}"}, timeout=180)
+        cls.http = cls.langflow.client()
         cls.addClassCleanup(cls.http.close)
 
     def test_1_the_server_knows_the_component(self):
@@ -127,9 +81,7 @@ class Canvas(unittest.TestCase):
             if title == "Caisson Sandbox":
                 node["data"]["node"] = json.loads(json.dumps(node["data"]["node"]))
                 node["data"]["node"]["template"]["python_code"]["value"] = PROGRAM
-        made = self.http.post("/api/v1/flows/", json={"name": "In a machine", "data": data})
-        self.assertLess(made.status_code, 300, made.text)
-        flow = made.json()["id"]
+        flow = langflow_server.store(self.http, "In a machine", data)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
             try:
@@ -144,6 +96,17 @@ class Canvas(unittest.TestCase):
                 browser.close()
         left = httpx.get(SERVICE.url + "/v1/sandboxes?limit=500", headers={"X-Api-Key": SERVICE.key}).json()["data"]["data"]
         self.assertEqual(left, [])
+
+    def test_3_an_edited_copy_runs_as_the_server_s_own(self):
+        sandbox = CaissonSandboxComponent(_id="CaissonSandbox-edited", python_code="print('as it was')")
+        shown = ChatOutput(_id="ChatOutput-edited").set(input_value=sandbox.message_with_pictures)
+        data = json.loads(json.dumps(Graph(sandbox, shown).dump()["data"], default=str))
+        [node] = [node for node in data["nodes"] if node["id"] == "CaissonSandbox-edited"]
+        code = node["data"]["node"]["template"]["code"]
+        code["value"] += "\n\nimport pathlib\npathlib.Path(%r).write_text('ran')\n" % (self.langflow.folder + "/edited")
+        told = langflow_server.build(self.http, langflow_server.store(self.http, "Edited", data))
+        self.assertIn("as it was", json.dumps(told["ChatOutput-edited"]["data"]))
+        self.assertFalse(pathlib.Path(self.langflow.folder, "edited").exists())
 
     def look(self, page, flow):
         page.goto(f"{self.langflow.url}/flow/{flow}")

@@ -136,8 +136,11 @@ def _decode_tagged(kind, inner, deep):
         return f"<{inner}, which stays in the guest>"
     if kind == "message":
         from lfx.schema.message import Message
-        made = Message(**decode(inner["fields"], deep + 1), text=str(inner["text"]))
-        made.data.update(decode(inner["data"], deep + 1))
+        fields = {name: one for name, one in decode(inner["fields"], deep + 1).items()
+                  if name in Message.model_fields and name not in ("data", "text")}
+        made = Message(**fields, text=str(inner["text"]))
+        # An id is that of a row in a store that this side does not have, or has with another's row under it.
+        made.data.update({name: one for name, one in decode(inner["data"], deep + 1).items() if name != "id"})
         return made
     if kind == "data":
         from lfx.schema.data import Data
