@@ -300,7 +300,9 @@ class EditorsBuild(Walked):
 
     def test_a_flow_as_a_tool_is_a_machine(self):
         from lfx.base.tools.flow_tool import FlowTool
+        from lfx.graph.vertex.base import Vertex
         from lfx.helpers import get_flow_inputs
+        FlowTool.model_rebuild(_types_namespace={"Graph": Graph, "Vertex": Vertex})  # lfx 1.12 leaves it undefined
         units = self.count(CaissonExecutor())
         graph = Graph.from_payload(flows.stored_echo("from a tool").data["data"], flow_id=flows.FLOW_ID, user_id=flows.USER_ID)
         tool = FlowTool(name="inner", description="Says something.", graph=graph, flow_id=flows.FLOW_ID, user_id=flows.USER_ID,

@@ -249,6 +249,9 @@ class Gate(Case):
 
     @unittest.skipIf(SERVICE.driver != "microvm", "needs virtual machines: CAISSON_TEST_DRIVER=microvm")
     def test_the_interpreter_runs_in_a_virtual_machine(self):
+        if resolve_sandbox_backend("caisson")._driver.emulated:
+            with self.assertRaisesRegex(SandboxUnavailableError, "'software-emulated' isolation"):
+                run_code_in_sandbox("print(1)")
         self.policy(allow_software_emulation=True)
         node = PythonREPLComponent(_id="node", global_imports="math,socket,os",
                                    python_code="```python\nprint(math.factorial(5), socket.gethostname(), os.uname().release)\n```")
