@@ -6,6 +6,7 @@ import dataclasses
 import http.server
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -136,6 +137,73 @@ class Run(Case):
         backend.shutdown()
         backend.shutdown()
         self.assertEqual(backend.run("print(4)").stdout, "4\n")
+
+
+class Waiting(Case):
+    """An interpreter that has waited runs a program as one that starts does."""
+
+    def tearDown(self):
+        self.assert_nothing_is_left()
+
+    def both(self, code, env=None, stays_cold=False):
+        """The result, when both ways have it. What differs by design is replaced."""
+        found = []
+        for size in ("2", "0"):
+            self.variable("CAISSON_SANDBOX_POOL_SIZE", size)
+            backend, ways = self.backend(), []
+            make = backend._make
+            backend._make = lambda *words: ways.append(make(*words)) or ways[-1]
+            result = backend.run(code, env=env)
+            found.append((result.stdout, re.sub("main_[0-9a-f]+", "main", result.stderr), result.exit_code))
+            self.assertEqual(ways[0][1], size == "2" and not stays_cold)
+        self.assertEqual(*found)
+        return found[0]
+
+    def test_a_program_that_ends_its_own_group(self):
+        for signal, code in ((15, 143), (9, 137)):
+            self.assertEqual(self.both(f"import os\nprint('begun', flush=True)\nos.kill(0, {signal})"), ("begun\n", "", code))
+        self.both("import os\nprint(os.getpid() == os.getpgrp() == os.getsid(0))")
+
+    def test_a_program_that_ends_what_started_it_does_not_last_until_its_time_ends(self):
+        self.policy(timeout_seconds=20)
+        result = self.backend().run("import os\nprint('begun', flush=True)\nos.kill(os.getppid(), 9)")
+        self.assertNotEqual(result.exit_code, -1)
+        self.assertEqual(result.stdout, "begun\n")
+
+    def test_a_program_that_empties_the_folder_for_temporary_files(self):
+        code = ("import os, shutil\nfor name in os.listdir('/tmp'):\n    shutil.rmtree('/tmp/' + name, ignore_errors=True)\n"
+                "raise SystemExit(3)")
+        self.assertEqual(self.both(code), ("", "", 3))
+
+    def test_what_ends_it(self):
+        for code in ("import atexit\natexit.register(print, 'end')\nraise KeyboardInterrupt", "import os\nos.kill(os.getpid(), 2)",
+                     "import sys\nsys.exit('é')", "import sys\nsys.exit(-1)", "x = (", "raise ExceptionGroup('g', [ValueError()])"
+                     if sys.version_info >= (3, 11) else "1/0",
+                     "def f():\n    raise ValueError('x')\ntry:\n    f()\nexcept ValueError as e:\n    raise KeyError('y') from e",
+                     "import sys\nsys.excepthook = lambda *told: print(told[0], told[2].tb_lineno, told[1].__traceback__ is told[2])\n1/0",
+                     "import sys\nsys.excepthook = lambda *told: sys.exit(5)\n1/0"):
+            with self.subTest(code):
+                self.both(code)
+        self.assertEqual(self.both("raise KeyboardInterrupt")[2], 130)
+
+    def test_what_it_sees_of_itself(self):
+        self.both("print(sorted(dir()), __annotations__, type(__loader__).__name__, __loader__.name, __cached__, __spec__)")
+        self.both("import os, sys\nif 'AGAIN' not in os.environ:\n    os.environ['AGAIN'] = '1'\n"
+                  "    os.execv(sys.executable, sys.orig_argv)\nprint(len(sys.argv), sys.path[0])")
+        self.both("import multiprocessing\ndef double(x): return 2 * x\nif __name__ == '__main__':\n"
+                  "    with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(double, [1, 2]))")
+
+    def test_what_an_interpreter_reads_when_it_starts(self):
+        for name, value, told in (("PYTHONPATH", "/x", "'/x' in sys.path"), ("PYTHONHASHSEED", "0", "hash('a')"),
+                                  ("TZ", "XXX-5", "time.tzname"), ("PYTHONIOENCODING", "latin-1", "sys.stdout.encoding"), ("HOME", "/x", "site.USER_SITE")):
+            with self.subTest(name):
+                self.both(f"import site, sys, time\nprint({told})", {name: value}, stays_cold=True)
+        self.both("# \0\nprint(1)", stays_cold=True)
+
+    def test_variables_that_no_machine_may_have_are_refused(self):
+        for env in ({f"A{at}": "" for at in range(65)}, {"A": "x" * 4097}, {"A-B": ""}, {f"A{at}": "x" * 4000 for at in range(20)}):
+            with self.subTest(len(env)), self.assertRaisesRegex(SandboxUnavailableError, "400: envs"):
+                self.backend().run("print(1)", env=env)
 
 
 class Refusals(Case):

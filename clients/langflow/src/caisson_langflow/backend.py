@@ -5,7 +5,6 @@ No program runs in the Langflow process, whatever fails.
 """
 
 import logging
-import re
 import secrets
 import threading
 import time
@@ -28,7 +27,6 @@ REAP_SECONDS = 120  # after that, until the server deletes what nobody has delet
 START = 'command -v python3 >/dev/null || { echo "$1" >&2; exit 127; }; cat >"$0" && exec python3 "$0" </dev/null'
 
 LABELS = {"created-by": "caisson-langflow"}
-VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 log = logging.getLogger("caisson_langflow")
 
@@ -126,7 +124,7 @@ class CaissonBackend:
                 "ingress_enabled": False, "labels": LABELS}
         own = {"name": "lf-" + token[:19], "delete_after_seconds": life}
         begin = time.monotonic()
-        made, is_warm = self._make(kind, own, env, token)
+        made, is_warm = self._make(kind, own, code, env, token)
         api = self._connect()
         sandbox = made.get("id") if isinstance(made, dict) else None
         if not isinstance(sandbox, str) or not sandbox:
@@ -144,11 +142,10 @@ class CaissonBackend:
             self._delete(api, sandbox, life)
         return self._result(output, ending, missing, begin)
 
-    def _make(self, kind: dict, own: dict, env: dict[str, str], token: str) -> tuple[dict, bool]:
+    def _make(self, kind: dict, own: dict, code: str, env: dict[str, str], token: str) -> tuple[dict, bool]:
         """A machine, and whether an interpreter waits in it."""
         api = self._connect()
-        # What the server would refuse it shall refuse, in its own words.
-        if all(VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items()):
+        if warm.fits(code, env):
             for _ in range(2):
                 pool = self._pools.name_of(api, kind)
                 if pool is None:

@@ -8,6 +8,7 @@ shell's streams, and whose exit code the shell gives. So output, limits and time
 
 import hashlib
 import json
+import re
 import threading
 
 from .server import Api
@@ -16,19 +17,18 @@ FOLDER = "/tmp/.caisson-langflow"  # wherever /run is not the machine's own, too
 IDLE_SECONDS = 900
 READY = "caisson-langflow ready"
 
-# What the program sees is what `python3 file` shows it; modules that it would find loaded are those that the interpreter has loaded by
-# itself, and no generator of random numbers is seeded before a machine is copied.
+# What the program sees is what `python3 file` shows it, but for one more frame below it; modules that it would find loaded are those
+# that the interpreter has loaded by itself, and no generator of random numbers is seeded before a machine is copied.
 WAITING = r'''
+names = dict(globals())
 import gc, os, sys
 folder, ready = sys.argv[1:3]
-os.makedirs(folder, 0o700, exist_ok=True)
-for name in ("ask", "told"):
-    os.mkfifo(f"{folder}/{name}", 0o600)
 gc.collect()
 gc.freeze()
 os.write(1, f"{ready}\n".encode())
 with open(f"{folder}/ask") as ask:
     shell = int(ask.readline())
+os.setsid()
 for number, of_shell, way in ((0, 4, os.O_RDONLY), (1, 3, os.O_WRONLY), (2, 2, os.O_WRONLY)):
     stream = os.open(f"/proc/{shell}/fd/{of_shell}", way)
     os.dup2(stream, number)
@@ -42,30 +42,53 @@ os.close(empty)
 os.environ.update(one.split("=", 1) for one in variables)
 with open(path, "w", encoding="utf-8", newline="") as file:
     file.write(code)
-sys.argv = [path]
-sys.path[0] = os.path.dirname(path)
+sys.argv, sys.orig_argv = [path], [sys.orig_argv[0], path]
+if not getattr(sys.flags, "safe_path", False):
+    sys.path[0] = os.path.dirname(path)
 main = sys.modules["__main__"] = type(sys)("__main__")
-main.__file__, main.__builtins__ = path, __builtins__
+loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
+main.__dict__.update(names, __file__=path, __cached__=None, __loader__=loader)
 try:
     exec(compile(code.encode(), path, "exec"), main.__dict__)
 except SystemExit:
     raise
-except BaseException as error:
-    error.__traceback__ = error.__traceback__.tb_next
-    sys.excepthook(type(error), error, error.__traceback__)
-    sys.exit(1)
+except BaseException:
+    show = getattr(sys, "excepthook", sys.__excepthook__)
+    def without_this_file(kind, error, trace):
+        error.__traceback__ = trace.tb_next
+        show(kind, error, trace.tb_next)
+    sys.excepthook = without_this_file
+    raise  # so that the interpreter ends as it does, by SIGINT after a KeyboardInterrupt
 '''
 
 # $0 the program that waits, $1 the folder, $2 the line that says that it does. A shell tells the exit code, whatever the program does to
-# its own process, and shares no memory with it, which would be copied page by page as the program runs.
-START = 'python3 -c "$0" "$1" "$2"; echo $? >"$1/told"'
+# its own process, group and files, and shares no memory with it, which would be copied page by page as the program runs.
+START = ('mkdir -p -m 700 "$1" && mkfifo -m 600 "$1/ask" "$1/told" && exec 5<>"$1/told" || exit 1; '
+         'python3 -c "$0" "$1" "$2" 5>&-; echo $? >&5')
 
-# $0 the folder. While it says who it is, its own output is the FIFO: what the interpreter takes over has other numbers.
-HAND_OVER = 'exec 3>&1 4<&0; echo $$ >"$0/ask" && read -r code <"$0/told" && exit "$code"; exit 1'
+# $0 the folder. While it says who it is, its own output is the FIFO: what the interpreter takes over has other numbers. The program may
+# end the shell that would tell the code; then nobody has the FIFO any more, and there is nothing to wait for.
+HAND_OVER = ('exec 3>&1 4<&0 5<"$0/told"; echo $$ >"$0/ask" && read -r code <&5 && exit "$code"; '
+             'echo "caisson: the program has ended the process that started it, and its exit code is not known" >&2; exit 1')
+
+# What an interpreter or its libraries read once, when they start.
+READ_AT_START = re.compile("(PYTHON|LC_|LD_|MALLOC_|GLIBC_).*|LANG|LANGUAGE|TZ|HOME|PATH")
+VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+MOST_VARIABLES, MOST_BYTES, MOST_BYTES_IN_ALL = 64, 4096, 64 << 10  # of a machine: how many, of one value, of all
+
+
+def fits(code: str, env: dict[str, str]) -> bool:
+    """Whether an interpreter that waits does the same with it as one that starts. What the server would refuse of variables does not
+    fit either, so that it refuses it in its own words."""
+    if "\0" in code or len(env) > MOST_VARIABLES or sum(len(f"{name}{value}".encode()) for name, value in env.items()) > MOST_BYTES_IN_ALL:
+        return False
+    return all(
+        VARIABLE.fullmatch(name) and not READ_AT_START.fullmatch(name) and "\0" not in value and len(value.encode()) <= MOST_BYTES
+        for name, value in env.items())
 
 
 def command(code: str, env: dict[str, str], path: str, seconds: int) -> dict:
-    """What is run in a machine of a pool, of which `warm_process` was in the answer. No variable has a NUL."""
+    """What is run in a machine of a pool, for what fits()."""
     return {"cmd": "/bin/sh", "args": ["-c", HAND_OVER, FOLDER], "timeout_seconds": seconds,
             "stdin": "\0".join([path, str(len(env)), *(f"{name}={value}" for name, value in env.items()), code])}
 
