@@ -41,12 +41,18 @@ SERVICE.warm({"shape": SHAPE, "rootfs": os.environ.get("CAISSON_EXECUTOR_ROOTFS"
 
 import caisson_langflow.executor as ours
 from caisson_langflow.executor import CaissonExecutor
+from caisson_langflow.executor_machine import Machine
+from caisson_langflow.executor_settings import read_executor_settings
+from caisson_langflow.flow import Flow, read_flow
 from caisson_langflow.inside.codec import decode, encode
+from caisson_langflow.settings import read_server
 from lfx.events.event_manager import create_default_event_manager
 from lfx.execution import get_default_coordinator
 from lfx.execution.types import RunComplete, StepResult, Unit
 from lfx.graph.graph.base import Graph
 from lfx.graph.graph.constants import Finish
+from lfx.schema import message as lfx_message
+from lfx.schema.image import Image
 from lfx.schema.message import Message
 from lfx.utils.sandbox.base import SandboxExecutionError, SandboxUnavailableError
 
@@ -223,6 +229,25 @@ class Components(Case):
     def test_a_large_value_comes_whole(self):
         self.assertEqual([[len(text) for text in one] for one in texts(run(flows.chain("large"))[-1].outputs)], [[3 << 20]])
 
+    def test_a_process_that_ends_before_it_is_told_that_it_was_heard(self):
+        async def ended():
+            machine = Machine(read_server())
+            flow = await read_flow(Unit(graph=flows.echo(), inputs=[], runtime_options={}), ())
+            kind, _ = await ours._kind(machine, read_server(), read_executor_settings(), flow)
+            try:
+                await machine.make(kind, 0, 60, (), ())
+                machine._process = (await machine._post("/processes", {"cmd": "true"}))["process_id"]
+                self.assertEqual([piece.exit_code async for piece in machine.output() if piece is not None], [0])
+                await machine.send(b".")
+                machine._process = "proc-of-nobody"
+                with self.assertRaises(SandboxExecutionError) as caught:
+                    await machine.send(b".")
+                self.assertNotIsInstance(caught.exception, SandboxUnavailableError)  # since the flow may have begun
+            finally:
+                await machine.close()
+
+        asyncio.run(ended())
+
     def test_the_first_event_comes_while_the_second_vertex_works(self):
         async def first():
             async with aclosing(CaissonExecutor().execute(Unit(graph=flows.chain("clock", "sleep"), inputs=[], runtime_options={}))) as items:
@@ -393,6 +418,74 @@ class Faults(Case):
         view = httpx.get(f"{SERVICE.url}/v1/sandboxes/{sandbox}", headers={"X-Api-Key": SERVICE.key}).json()["data"]
         self.assertTrue(view.get("delete_at") or view.get("delete_after_seconds"), view)
         httpx.delete(f"{SERVICE.url}/v1/sandboxes/{sandbox}", headers={"X-Api-Key": SERVICE.key}, timeout=60)
+
+
+class Hostile(unittest.TestCase):
+    """A guest that says what no runner says."""
+
+    def read(self, *told):
+        """What a reader makes of these frames."""
+        self.reader = ours._Reader(Flow(None, {"vertices": ["one"]}, [{"id": "one"}]), "token", None)
+        lines = [ours.READY, *(b"token " + (one if isinstance(one, bytes) else json.dumps(one).encode()) for one in told)]
+        return list(self.reader.take(b"\n".join(lines) + b"\n"))
+
+    def result(self, value, texts=()):
+        return {"t": "outputs", "at": 0, "texts": list(texts), "outputs": [{"results": value}]}
+
+    def message(self, **fields):
+        return {"$": "message", "value": {"fields": fields, "text": "said", "data": {}}}
+
+    def refused(self, *told):
+        with self.assertRaises(SandboxExecutionError) as caught:
+            self.read(*told)
+            ours._settle(self.reader, [])
+        self.assertNotIsInstance(caught.exception, SandboxUnavailableError)
+        return str(caught.exception)
+
+    def test_no_file_of_the_host_is_opened_for_a_message(self):
+        opened = []
+        self.addCleanup(setattr, lfx_message, "is_image_file", lfx_message.is_image_file)
+        lfx_message.is_image_file = opened.append
+        self.read(self.result({"message": self.message(files=["/dev/stdin", {"path": "a/b.png", "url": None}])}))
+        [result] = self.reader.outputs[0]
+        self.assertEqual(opened, [])
+        self.assertEqual(result.results["message"].files, ["/dev/stdin", Image(path="a/b.png")])
+        self.assertIn("not well formed", self.refused(self.result({"message": self.message(files=[7])})))
+
+    def test_a_table_has_the_cells_that_came(self):
+        def table(columns, rows):
+            return self.result({"table": {"$": "table", "value": {"columns": columns, "rows": rows, "text_key": "text",
+                                                                  "default_value": ""}}})
+        self.read(table(["a", "b"], [[1, 2], [3, 4]]))
+        self.assertEqual(self.reader.outputs[0][0].results["table"].to_numpy().tolist(), [[1, 2], [3, 4]])
+        for rows in ([[1, 2], [3]], [[]], [[1, 2, 3]], [{"a": 1, "b": 2}], ["ab"]):
+            self.assertIn("not well formed", self.refused(table(["a", "b"], rows)))
+        self.assertIn("not well formed", self.refused(table("ab", [[1, 2]])))
+
+    def test_a_text_that_is_referred_to_without_end(self):
+        told = self.result([{"$": "text", "value": 0}] * 1000, ["x" * (1 << 20)])
+        self.assertIn("256 MiB", self.refused(told))
+        self.read(self.result([{"$": "text", "value": 0}] * 10, ["x" * (1 << 20)]))
+
+    def test_numbers_and_forms_that_are_none(self):
+        for told in ({"t": "outputs", "at": float("inf"), "texts": [], "outputs": []}, {"t": "dropped", "what": "", "bytes": float("inf")},
+                     {"t": "outputs", "at": 0, "texts": {}, "outputs": [{"$": "text", "value": 0}]}, self.result(7) | {"outputs": [7]},
+                     {"t": "step", "id": ["one"], "texts": []}, {"t": "outputs"}, [], None, 7, b"\xff", b"{", b"[" * 100000,
+                     b'{"t":"outputs","at":1e999,"texts":[],"outputs":[]}', {"t": "fatal", "errors": 7}, {"t": "missing", "modules": {"a": 7}},
+                     {"t": "outputs", "at": 0, "texts": [], "outputs": [{"outputs": None, "artifacts": {"a": {"type": "b"}}}]}):
+            with self.subTest(told=str(told)[:80]):
+                self.assertIn("not well formed", self.refused(told))
+        self.assertIn("unknown", self.refused({"t": "fatal", "errors": []}))
+        # "Nothing has run" is believed as long as nothing was seen to run.
+        self.assertIn("not well formed", self.refused({"t": "start", "id": "one"}, {"t": "missing", "modules": {}}))
+
+    def test_a_long_line_in_small_pieces_takes_no_longer(self):
+        self.read()
+        piece, begin = b"x" * 64, time.process_time()
+        for _ in range(40000):
+            list(self.reader.take(piece))
+        self.assertLess(time.process_time() - begin, 2)
+        self.assertEqual(list(self.reader.take(b"\n\ny\n")), [{"t": "stdout", "line": "x" * 2000}, {"t": "stdout", "line": "y"}])
 
 
 class Secrets(Case):

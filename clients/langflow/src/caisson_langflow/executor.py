@@ -29,6 +29,8 @@ from .settings import Server, read_server
 
 OUTPUT_BYTES = 32 << 20  # of all that comes back
 LINE_BYTES = 16 << 20  # of one frame
+# Of a run's results as they are here. A text travels once for all of its places, of which a vertex's result has about five.
+RESULT_CHARACTERS = 256 << 20
 # What the guest cuts or refuses itself: lines of each of stdout and stderr, events for an event manager, one frame.
 CAPS = {"text_bytes": 1 << 20, "events": 20000, "line_bytes": LINE_BYTES - 4096}
 STDERR_BYTES = 4000
@@ -61,8 +63,8 @@ class _Reader:
     def __init__(self, flow: Flow, token: str, manager):
         self._flow, self._manager = flow, manager
         self._token = token.encode() + b" "
-        self._rest = b""
-        self._size = 0
+        self._rest = bytearray()
+        self._size = self._characters = 0
         self._vertices = set(flow.job["vertices"])
         self.is_ready = False
         self.lacks_lfx = False
@@ -76,9 +78,14 @@ class _Reader:
         if self._size > OUTPUT_BYTES:
             raise SandboxExecutionError(f"the flow has told more than the {OUTPUT_BYTES >> 20} MiB that a run may bring back; keep large "
                                         "values in files or stores")
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        first, *others = data.split(b"\n")
+        self._rest += first
         if len(self._rest) > LINE_BYTES:
             raise SandboxExecutionError(f"one value of the flow is larger than {LINE_BYTES >> 20} MiB")
+        if not others:
+            return
+        lines = [bytes(self._rest), *others[:-1]]
+        self._rest = bytearray(others[-1])
         for line in lines:
             if not self.is_ready:
                 self.is_ready = line == READY
@@ -94,7 +101,9 @@ class _Reader:
         try:
             told = json.loads(text)
             return self._read(told["t"], told)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as why:
+        except SandboxExecutionError:
+            raise
+        except Exception as why:  # noqa: BLE001: whatever readers of values make of what a guest says
             raise SandboxExecutionError("what the guest told is not well formed: a component has written where only the runner does, or "
                                         f"the image's lfx and this one differ too much ({type(why).__name__})") from None
 
@@ -106,14 +115,26 @@ class _Reader:
         if kind == "start":
             self.running = str(told["id"])[:200]
         elif kind == "step":
-            return self._step(unshare(told, told["texts"]))
+            return self._step(unshare(told, told["texts"], self._spend))
         elif kind == "event":
             self._event(told)
         elif kind == "outputs":
-            self.outputs[int(told["at"])] = [result_data(one) for one in unshare(told["outputs"], told["texts"])]
-        elif kind in ("done", "fatal", "late", "missing"):
-            self.ending = told
+            self.outputs[int(told["at"])] = [result_data(one) for one in unshare(told["outputs"], told["texts"], self._spend)]
+        elif kind == "fatal":
+            self.ending = {"t": kind, "errors": [str(one) for one in told["errors"]], "traceback": str(told.get("traceback"))}
+        elif kind == "missing":
+            if self.running:
+                raise ValueError("a flow that runs")
+            self.ending = {"t": kind, "modules": {name: ", ".join(map(str, nodes)) for name, nodes in told["modules"].items()}}
+        elif kind in ("done", "late"):
+            self.ending = {"t": kind}
         return None
+
+    def _spend(self, characters: int) -> None:
+        self._characters += characters
+        if self._characters > RESULT_CHARACTERS:
+            raise SandboxExecutionError(f"the flow's results have the same texts so often that they are more than "
+                                        f"{RESULT_CHARACTERS >> 20} MiB; keep large values in files or stores")
 
     def _step(self, told: dict):
         from lfx.graph.graph.schema import VertexBuildResult
@@ -229,11 +250,10 @@ def _settle(reader: _Reader, unknown: list[str]) -> None:
     if told.get("t") == "late":
         raise SandboxExecutionError("the flow did not end within CAISSON_EXECUTOR_TIMEOUT_SECONDS")
     if told.get("t") == "missing":
-        modules = told.get("modules") if isinstance(told.get("modules"), dict) else {}
-        lacks = "; ".join(f"{str(module)[:100]} (for {', '.join(map(str, nodes))[:200]})" for module, nodes in sorted(modules.items()))
+        lacks = "; ".join(f"{module[:100]} (for {nodes[:200]})" for module, nodes in sorted(told["modules"].items()))
         raise SandboxUnavailableError(f"the guest's image lacks Python modules that the flow imports, and nothing has run: {lacks}. Name their "
                                       "packages in CAISSON_EXECUTOR_PIP, or build an image that has them")
-    errors = [str(one) for one in told.get("errors") or ["unknown"]]
+    errors = told.get("errors") or ["unknown"]
     log.debug("traceback in the guest:\n%s", told.get("traceback"))
     text = f"the flow failed in the guest: {errors[0]}" + (f" (because of {errors[-1]})" if len(errors) > 1 else "")
     if unknown:

@@ -240,9 +240,18 @@ class Machine:
     # What passes between it and us.
 
     async def send(self, data: bytes) -> None:
+        """What a process has ended before it could take is lost, and output() says how it has ended."""
         for at in range(0, len(data), INPUT_BYTES):
             piece = base64.b64encode(data[at:at + INPUT_BYTES]).decode()
-            await self._post(f"/processes/{self._process}/input", {"data_base64": piece})
+            try:
+                answer = await self._http.post(f"/v1/sandboxes/{self.sandbox}/processes/{self._process}/input",
+                                               json={"data_base64": piece}, timeout=CONTROL_SECONDS)
+            except httpx.HTTPError as why:
+                raise SandboxExecutionError(self._unreachable(why)) from None
+            if answer.status_code == 409:
+                return
+            if answer.status_code != 200:
+                raise SandboxExecutionError(self._told(answer))  # the flow may have begun
 
     async def output(self):
         """('stdout' or 'stderr', bytes) as they come, None with each sign of life, an Ending at the end."""

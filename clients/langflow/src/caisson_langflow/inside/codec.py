@@ -94,16 +94,18 @@ def share(value, texts):
     return [share(one, texts) for one in value] if isinstance(value, list) else value
 
 
-def unshare(value, texts):
-    """`texts` is the list of them. Raises ValueError, IndexError for what share() cannot have made."""
+def unshare(value, texts, spend):
+    """`texts` is the list of them, and spend(length) is called for each place of each, since all of them cost as much as if they
+    had come once each wherever the value is written down. Raises ValueError, TypeError, KeyError for what share() cannot have made."""
     if isinstance(value, dict):
         if value.get("$") == "text":
             number = value["value"]
             if type(number) is not int or not 0 <= number < len(texts) or not isinstance(texts[number], str):
                 raise ValueError("no such text")
+            spend(len(texts[number]))
             return texts[number]
-        return {key: unshare(one, texts) for key, one in value.items()}
-    return [unshare(one, texts) for one in value] if isinstance(value, list) else value
+        return {key: unshare(one, texts, spend) for key, one in value.items()}
+    return [unshare(one, texts, spend) for one in value] if isinstance(value, list) else value
 
 
 def decode(value, deep=0):
@@ -125,6 +127,12 @@ def decode(value, deep=0):
         raise ValueError(f"a value of kind {str(kind)[:40]!r} is not well formed ({type(why).__name__})") from None
 
 
+def _file(told):
+    """What a message has for a file. A message that is made with it would open it, and it is a guest's name of a file of this host."""
+    from lfx.schema.image import Image
+    return str(told) if isinstance(told, str) else Image(path=told["path"], url=told["url"])
+
+
 def _decode_tagged(kind, inner, deep):
     if kind == "float":
         return float(inner)
@@ -138,7 +146,9 @@ def _decode_tagged(kind, inner, deep):
         from lfx.schema.message import Message
         fields = {name: one for name, one in decode(inner["fields"], deep + 1).items()
                   if name in Message.model_fields and name not in ("data", "text")}
+        files = [_file(one) for one in fields.pop("files", None) or []]
         made = Message(**fields, text=str(inner["text"]))
+        made.files = made.data["files"] = files
         # An id is that of a row in a store that this side does not have, or has with another's row under it.
         made.data.update({name: one for name, one in decode(inner["data"], deep + 1).items() if name != "id"})
         return made
@@ -149,7 +159,10 @@ def _decode_tagged(kind, inner, deep):
     if kind == "table":
         import pandas
         from lfx.schema.dataframe import DataFrame
-        rows = [[decode(cell, deep + 1) for cell in row] for row in inner["rows"]]
-        return DataFrame(pandas.DataFrame(rows, columns=inner["columns"]), text_key=str(inner["text_key"]),
+        columns, rows = inner["columns"], inner["rows"]
+        if not isinstance(columns, list) or not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+            raise ValueError("rows of other lengths, which pandas would fill up")
+        rows = [[decode(cell, deep + 1) for cell in row] for row in rows]
+        return DataFrame(pandas.DataFrame(rows, columns=[str(name) for name in columns]), text_key=str(inner["text_key"]),
                          default_value=str(inner["default_value"]))
     raise ValueError("unknown")
