@@ -390,6 +390,14 @@ class Faults(Case):
         with self.assertRaisesRegex(SandboxUnavailableError, "cannot be reached"):
             run(flows.echo())
 
+    def test_settings_that_cannot_be_read_name_their_variable(self):
+        for name, text in (("PIP", "'a b"), ("POOL", "9" * 5000), ("TIMEOUT_SECONDS", "0")):
+            with self.subTest(name):
+                self.variable(f"CAISSON_EXECUTOR_{name}", text)
+                with self.assertRaisesRegex(SandboxUnavailableError, f"CAISSON_EXECUTOR_{name} "):
+                    read_executor_settings()
+                del os.environ[f"CAISSON_EXECUTOR_{name}"]
+
     def test_who_is_cancelled_in_mid_run_leaves_no_guest(self):
         async def cancelled():
             task = asyncio.ensure_future(collect(flows.chain("sleep")))

@@ -232,9 +232,16 @@ class Refusals(Case):
         self.assertNotIn(SERVICE.key, repr(our_settings.read_server()))
 
     def test_addresses_that_are_none(self):
-        for url in ("ftp://example.com", "http://user@example.com", "http://example.com/?a=b", "example.com"):
+        for url in ("ftp://example.com", "http://user@example.com", "http://example.com/?a=b", "example.com", "http://[::1",
+                    "http://example.com:abc", "http://example.com:99999", "http://:pw@example.com"):
             self.variable("CAISSON_SANDBOX_BASE_URL", url)
             with self.assertRaisesRegex(SandboxUnavailableError, "CAISSON_SANDBOX_BASE_URL must be"):
+                ours.make_backend()
+
+    def test_numbers_that_are_none(self):
+        for text in ("-1", "1.5", "9" * 5000):
+            self.variable("CAISSON_SANDBOX_POOL_SIZE", text)
+            with self.assertRaisesRegex(SandboxUnavailableError, "CAISSON_SANDBOX_POOL_SIZE must be a whole number"):
                 ours.make_backend()
 
     def test_shapes(self):

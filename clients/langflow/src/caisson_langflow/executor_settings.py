@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lfx.utils.sandbox.base import SandboxUnavailableError
 
 from .machines import DENY_ALL, OPEN
-from .settings import TRUE
+from .settings import TRUE, is_number
 
 DEFAULT_ROOTFS = "langflow:1"
 DEFAULT_SECONDS, MOST_SECONDS = 600, 86000
@@ -42,7 +42,7 @@ def _number(name: str, standard: int, least: int, most: int) -> int:
     text = _set(name)
     if not text:
         return standard
-    if not text.isdecimal() or not least <= int(text) <= most:
+    if not is_number(text, least, most):
         raise SandboxUnavailableError(f"CAISSON_EXECUTOR_{name} must be a whole number from {least} to {most}")
     return int(text)
 
@@ -61,6 +61,13 @@ def _egress() -> tuple[str, ...] | None:
     return tuple(DENY_ALL) if rules in ((), ("none",)) else rules
 
 
+def _packages() -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(_set("PIP")))
+    except ValueError as why:
+        raise SandboxUnavailableError(f"CAISSON_EXECUTOR_PIP cannot be split into words as a shell does it: {why}") from None
+
+
 def _lfx_version() -> str:
     if _set("INSTALL_LFX").lower() not in TRUE:
         return ""
@@ -72,5 +79,5 @@ def read_executor_settings() -> ExecutorSettings:
     """Raises SandboxUnavailableError with the variable's name when one is wrong."""
     return ExecutorSettings(
         _set("ROOTFS") or DEFAULT_ROOTFS, _set("SHAPE"), _number("TIMEOUT_SECONDS", DEFAULT_SECONDS, 1, MOST_SECONDS), _egress(),
-        _list(_set("VARIABLES")), _number("POOL", 1, 0, 64), _lfx_version(), tuple(shlex.split(_set("PIP"))),
+        _list(_set("VARIABLES")), _number("POOL", 1, 0, 64), _lfx_version(), _packages(),
         _list(_set("INDEX_HOSTS")))

@@ -63,11 +63,20 @@ def _tell_ignored() -> None:
     log.warning("%s is ignored: a Caisson server makes no exception from its network policies", IGNORED)
 
 
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018: raises where it is no number of a port
+    except ValueError:
+        return False
+    return bool(parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment and
+                "@" not in parts.netloc)
+
+
 def read_server() -> Server:
     """Raises SandboxUnavailableError with the variable's name when one is missing or wrong."""
     url = (_set("base_url") or DEFAULT_BASE_URL).rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+    if not _is_base_url(url):
         raise SandboxUnavailableError("CAISSON_SANDBOX_BASE_URL must be an http or https address without user, query or "
                                       "fragment, such as https://caisson.example.com")
     key = _set("api_key")
@@ -80,11 +89,15 @@ def read_server() -> Server:
     return Server(url, key, _set("rootfs") or DEFAULT_ROOTFS, _set("shape"), _set("driver"))
 
 
+def is_number(text: str, least: int, most: int) -> bool:
+    return text.isdecimal() and len(text) < 20 and least <= int(text) <= most
+
+
 def read_number(name: str, standard: int, least: int, most: int) -> int:
     text = os.environ.get(name, "").strip()
     if not text:
         return standard
-    if not text.isdecimal() or not least <= int(text) <= most:
+    if not is_number(text, least, most):
         raise SandboxUnavailableError(f"{name} must be a whole number from {least} to {most}")
     return int(text)
 
