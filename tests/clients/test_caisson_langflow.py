@@ -29,6 +29,7 @@ os.environ["LANGFLOW_SANDBOX_BACKEND_PLUGINS"] = "caisson"
 
 from caisson_langflow import backend as ours
 from caisson_langflow import settings as our_settings
+from caisson_langflow import warm
 from lfx.components.utilities.python_repl_core import PythonREPLComponent
 from lfx.services.deps import get_settings_service
 from lfx.utils.sandbox import known_sandbox_backends, run_code_in_sandbox
@@ -199,6 +200,21 @@ class Waiting(Case):
             with self.subTest(name):
                 self.both(f"import site, sys, time\nprint({told})", {name: value}, stays_cold=True)
         self.both("# \0\nprint(1)", stays_cold=True)
+
+    def test_a_pool_that_was_refused_is_asked_for_again_later(self):
+        class Server:
+            answers = [False, True]
+
+            def define_pool(self, name, body):
+                return self.answers.pop(0)
+
+        pools, server = warm.Pools(1), Server()
+        self.assertIsNone(pools.name_of(server, {}))
+        self.assertIsNone(pools.name_of(server, {}))
+        self.assertEqual(server.answers, [True])
+        self.addCleanup(setattr, warm, "REFUSED_SECONDS", warm.REFUSED_SECONDS)
+        warm.REFUSED_SECONDS = 0
+        self.assertTrue(pools.name_of(server, {}))
 
     def test_variables_that_no_machine_may_have_are_refused(self):
         for env in ({f"A{at}": "" for at in range(65)}, {"A": "x" * 4097}, {"A-B": ""}, {f"A{at}": "x" * 4000 for at in range(20)}):

@@ -8,14 +8,17 @@ shell's streams, and whose exit code the shell gives. So output, limits and time
 
 import hashlib
 import json
+import math
 import re
 import threading
+import time
 
 from .server import Api
 
 FOLDER = "/tmp/.caisson-langflow"  # wherever /run is not the machine's own, too
 IDLE_SECONDS = 900
 READY = "caisson-langflow ready"
+REFUSED_SECONDS = 300  # until a server that was busy, or whose quota was used up, is asked for a pool again
 
 # What the program sees is what `python3 file` shows it, but for one more frame below it; modules that it would find loaded are those
 # that the interpreter has loaded by itself, and no generator of random numbers is seeded before a machine is copied.
@@ -100,7 +103,7 @@ class Pools:
         self._size = size
         self._lock = threading.Lock()
         self._defined: set[str] = set()
-        self._refused: set[str] = set()
+        self._refused: dict[str, float] = {}  # when
 
     def name_of(self, api: Api, sandbox: dict) -> str | None:
         """The pool for machines like this, defined when it is asked for the first time. None: there is none, and each machine is
@@ -110,12 +113,15 @@ class Pools:
         text = json.dumps([sandbox, START, WAITING], sort_keys=True)
         name = "lf-" + hashlib.sha256(text.encode()).hexdigest()[:18]
         with self._lock:
-            if name in self._refused:
+            if time.monotonic() - self._refused.get(name, -math.inf) < REFUSED_SECONDS:
                 return None
             if name not in self._defined:
                 body = {"sandbox": sandbox, "size": self._size, "idle_seconds": IDLE_SECONDS,
                         "warm": {"command": "/bin/sh", "args": ["-c", START, WAITING, FOLDER, READY], "ready": READY}}
-                (self._defined if api.define_pool(name, body) else self._refused).add(name)
+                if api.define_pool(name, body):
+                    self._defined.add(name)
+                else:
+                    self._refused[name] = time.monotonic()
             return name if name in self._defined else None
 
     def reset_after_fork(self) -> None:
