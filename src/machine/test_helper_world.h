@@ -31,6 +31,8 @@ class HelperWorld final : public World {
       // The gateway's world is this test's own: what it mounts and links goes with it.
       EXPECT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
       EXPECT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+      const auto up = os::RunProgram({.arguments = {"ip", "link", "set", "lo", "up"}});
+      EXPECT_TRUE(up && up->succeeded());  // attackers look for what listens there
     }
     helper_ = std::make_unique<HelperProcess>(std::move(options));
     auto driver = helper_->Open();

@@ -157,7 +157,7 @@ TEST_P(EngineFaults, ContainersNameTheirMachineAndItsStateAndGoWithIt) {
 TEST_P(EngineFaults, AContainerThatIsRemovedBehindOurBackIsAMachineThatIsStopped) {
   Start();
   ASSERT_EQ(CodeOfMaking("robbed"), "fine") << words_;
-  EXPECT_EQ(Say("robbed", "import os; open('/root/kept', 'w').write('1'); os.sync()"), "");
+  EXPECT_EQ(Say("robbed", "import os; open('/kept', 'w').write('1'); os.sync()"), "");
   (void)Engine({"rm", "--force", ContainerOf("robbed")});
   for (int i = 0; i < 100 && StateOf("robbed") == "running"; ++i) {
     std::this_thread::sleep_for(50ms);
@@ -165,7 +165,7 @@ TEST_P(EngineFaults, AContainerThatIsRemovedBehindOurBackIsAMachineThatIsStopped
   EXPECT_EQ(StateOf("robbed"), "stopped");
   const auto resumed = driver().Resume("robbed");
   ASSERT_TRUE(resumed) << resumed.error().message;
-  EXPECT_EQ(Say("robbed", "print(open('/root/kept').read())"), "1\n");
+  EXPECT_EQ(Say("robbed", "print(open('/kept').read())"), "1\n");
   EXPECT_TRUE(driver().Destroy("robbed"));
   EXPECT_EQ(AwaitNoTraces(*helper_), "");
 }
