@@ -6,6 +6,7 @@ lfx of this environment.
 """
 
 import asyncio
+import http.server
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import queue
 import re
 import subprocess
 import sys
+import threading
 import time
 import unittest
 from contextlib import aclosing
@@ -390,6 +392,23 @@ class Faults(Case):
         with self.assertRaisesRegex(SandboxUnavailableError, "cannot be reached"):
             run(flows.echo())
 
+    def test_what_is_no_caisson_server_is_told(self):
+        class Another(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<html>hello</html>")
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Another) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.variable("CAISSON_SANDBOX_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+            with self.assertRaisesRegex(SandboxUnavailableError, "is no Caisson server; check CAISSON_SANDBOX_BASE_URL"):
+                run(flows.echo())
+            server.shutdown()
+
     def test_settings_that_cannot_be_read_name_their_variable(self):
         for name, text in (("PIP", "'a b"), ("POOL", "9" * 5000), ("TIMEOUT_SECONDS", "0")):
             with self.subTest(name):
@@ -401,9 +420,10 @@ class Faults(Case):
     def test_who_is_cancelled_in_mid_run_leaves_no_guest(self):
         async def cancelled():
             task = asyncio.ensure_future(collect(flows.chain("sleep")))
-            while not set(live()) - self.before:
+            while not task.done() and not set(live()) - self.before:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(1)
+            self.assertFalse(task.done())
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task

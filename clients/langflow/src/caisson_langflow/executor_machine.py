@@ -134,7 +134,10 @@ class Machine:
             raise SandboxUnavailableError(self._unreachable(why)) from None
         if answer.status_code >= 500 or answer.status_code == 429:
             raise SandboxUnavailableError(self._told(answer))
-        return self._data(answer)
+        try:
+            return self._data(answer)
+        except SandboxExecutionError as why:  # nothing has run
+            raise SandboxUnavailableError(str(why)) from None
 
     async def _post(self, path: str, body: dict, seconds: float = CONTROL_SECONDS):
         try:
