@@ -132,18 +132,19 @@ class Machine:
             answer = await self._http.get(path)
         except httpx.HTTPError as why:
             raise SandboxUnavailableError(self._unreachable(why)) from None
-        if answer.status_code >= 500 or answer.status_code == 429:
-            raise SandboxUnavailableError(self._told(answer))
         try:
             return self._data(answer)
         except SandboxExecutionError as why:  # nothing has run
             raise SandboxUnavailableError(str(why)) from None
 
-    async def _post(self, path: str, body: dict, seconds: float = CONTROL_SECONDS):
+    async def _ask(self, path: str, body: dict, seconds: float = CONTROL_SECONDS) -> httpx.Response:
         try:
-            return self._data(await self._http.post(f"/v1/sandboxes/{self.sandbox}{path}", json=body, timeout=seconds))
+            return await self._http.post(f"/v1/sandboxes/{self.sandbox}{path}", json=body, timeout=seconds)
         except httpx.HTTPError as why:
             raise SandboxExecutionError(self._unreachable(why)) from None
+
+    async def _post(self, path: str, body: dict, seconds: float = CONTROL_SECONDS):
+        return self._data(await self._ask(path, body, seconds))
 
     # Making it.
 
@@ -246,11 +247,7 @@ class Machine:
         """What a process has ended before it could take is lost, and output() says how it has ended."""
         for at in range(0, len(data), INPUT_BYTES):
             piece = base64.b64encode(data[at:at + INPUT_BYTES]).decode()
-            try:
-                answer = await self._http.post(f"/v1/sandboxes/{self.sandbox}/processes/{self._process}/input",
-                                               json={"data_base64": piece}, timeout=CONTROL_SECONDS)
-            except httpx.HTTPError as why:
-                raise SandboxExecutionError(self._unreachable(why)) from None
+            answer = await self._ask(f"/processes/{self._process}/input", {"data_base64": piece})
             if answer.status_code == 409:
                 return
             if answer.status_code != 200:
