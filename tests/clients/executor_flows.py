@@ -4,7 +4,6 @@
 import atexit
 import functools
 import importlib
-import json
 import pathlib
 import shutil
 import sys
@@ -16,7 +15,6 @@ from lfx.components.models_and_agents import PromptComponent
 from lfx.components.processing.parser import ParserComponent
 from lfx.components.utilities.python_repl_core import PythonREPLComponent
 from lfx.graph.graph.base import Graph
-from lfx.schema.data import Data
 
 OWN = '''
 import os
@@ -85,16 +83,9 @@ def from_data(graph):
     return Graph.from_payload(graph.dump()["data"], flow_id=FLOW_ID, user_id=USER_ID)
 
 
-def echo(text=""):
-    asked = ChatInput(_id="asked", input_value=text)
-    return Graph(asked, ChatOutput(_id="answered").set(input_value=asked.message_response))
-
-
-def stored_echo(text):
-    """A flow as Langflow's database gives it."""
-    asked = ChatInput(_id="ChatInput-in", input_value=text)
-    graph = Graph(asked, ChatOutput(_id="ChatOutput-out").set(input_value=asked.message_response))
-    return Data(data={"id": FLOW_ID, "name": "inner", "data": json.loads(json.dumps(graph.dump()["data"], default=str))})
+def echo(text="", asked="asked", answered="answered"):
+    asked = ChatInput(_id=asked, input_value=text)
+    return Graph(asked, ChatOutput(_id=answered).set(input_value=asked.message_response))
 
 
 def chain(*kinds, start=None):

@@ -25,6 +25,7 @@ for name in [name for name in os.environ if name.startswith(("CREATEOS_", "LANGF
 
 import httpx
 
+from environment import EnvironmentCase
 from service_under_test import Service
 
 SERVICE = Service()
@@ -103,18 +104,13 @@ def files(program, **fields):
     return {row["path"]: row for row in rows}
 
 
-class Case(unittest.TestCase):
+class Case(EnvironmentCase):
     def setUp(self):
         self.before = set(live())
 
     def tearDown(self):
         for sandbox in set(live()) - self.before:
             call("DELETE", f"/v1/sandboxes/{sandbox}")
-
-    def variable(self, name, text):
-        before = os.environ.get(name)
-        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
-        os.environ[name] = text
 
     def assert_nothing_is_left(self):
         self.assertEqual(set(live()) - self.before, set())

@@ -28,6 +28,7 @@ for name in list(os.environ):  # the environment of who runs this decides nothin
 
 import httpx
 
+from environment import EnvironmentCase
 from service_under_test import Service
 
 SERVICE = Service()
@@ -95,7 +96,7 @@ def run(graph, inputs=(), **options):
     return asyncio.run(collect(graph, inputs, **options))
 
 
-class Case(unittest.TestCase):
+class Case(EnvironmentCase):
     maxDiff = None
 
     def setUp(self):
@@ -106,11 +107,6 @@ class Case(unittest.TestCase):
         while (left := set(live()) - self.before) and time.monotonic() < deadline:
             time.sleep(0.2)
         self.assertEqual(left, set())
-
-    def variable(self, name, value):
-        before = os.environ.get(name)
-        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
-        os.environ[name] = value
 
 
 class Seam(Case):
@@ -331,7 +327,7 @@ class EditorsBuild(Walked):
         from lfx.helpers import get_flow_inputs
         FlowTool.model_rebuild(_types_namespace={"Graph": Graph, "Vertex": Vertex})  # lfx 1.12 leaves it undefined
         units = self.count(CaissonExecutor())
-        graph = Graph.from_payload(flows.stored_echo("from a tool").data["data"], flow_id=flows.FLOW_ID, user_id=flows.USER_ID)
+        graph = flows.from_data(flows.echo("from a tool", "ChatInput-in", "ChatOutput-out"))
         tool = FlowTool(name="inner", description="Says something.", graph=graph, flow_id=flows.FLOW_ID, user_id=flows.USER_ID,
                         session_id="s", inputs=get_flow_inputs(graph))
         said = asyncio.run(tool.ainvoke({"chat_input": "asked"}))

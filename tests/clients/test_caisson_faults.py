@@ -24,6 +24,7 @@ for name in [name for name in os.environ if name.startswith(("CREATEOS_", "LANGF
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 
 import real_service
+from environment import EnvironmentCase
 from internet import ALLOWED, HOST, METADATA, OTHER, Internet
 
 ROOTFS = os.environ.get("CAISSON_TEST_ROOTFS", "devbox:1")
@@ -55,7 +56,7 @@ print({{host: reach(host) for host in (*names, '{ALLOWED}', '{OTHER}', '{HOST}',
 """
 
 
-class Case(unittest.TestCase):
+class Case(EnvironmentCase):
     @classmethod
     def setUpClass(cls):
         cls.service = SERVICE
@@ -64,11 +65,6 @@ class Case(unittest.TestCase):
         self.variable("CAISSON_SANDBOX_BASE_URL", SERVICE.url)
         self.variable("CAISSON_SANDBOX_API_KEY", SERVICE.key)
         self.policy(timeout_seconds=LONG)
-
-    def variable(self, name, value):
-        before = os.environ.get(name)
-        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
-        os.environ[name] = value
 
     def policy(self, **wanted):
         settings = get_settings_service().settings

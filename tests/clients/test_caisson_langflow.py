@@ -19,6 +19,7 @@ for name in [name for name in os.environ if name.startswith(("CREATEOS_", "LANGF
 
 import httpx
 
+from environment import EnvironmentCase
 from service_under_test import Service
 
 SERVICE = Service()
@@ -49,7 +50,7 @@ def live():
     return {view["id"] for view in call("GET", "/v1/sandboxes?limit=500")["data"]}
 
 
-class Case(unittest.TestCase):
+class Case(EnvironmentCase):
     def setUp(self):
         self.before = live()
 
@@ -59,11 +60,6 @@ class Case(unittest.TestCase):
             name = "sandbox_" + name
             self.addCleanup(setattr, settings, name, getattr(settings, name))
             setattr(settings, name, value)
-
-    def variable(self, name, value):
-        before = os.environ.get(name)
-        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
-        os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
 
     def backend(self):
         made = ours.make_backend()

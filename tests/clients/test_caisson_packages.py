@@ -17,6 +17,7 @@ for name in [name for name in os.environ if name.startswith(("CREATEOS_", "LANGF
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machine"))
 
 import real_service
+from environment import EnvironmentCase
 from internet import Internet
 
 ROOTFS, DRIVER, SHAPE = "langflow:1", "jail", "s-2vcpu-4gb"
@@ -45,15 +46,10 @@ def make_index(folder):
         wheel.writestr(about + "RECORD", "".join(f"{name},,\n" for name in ("own_words.py", *(about + one for one in ("METADATA", "WHEEL", "RECORD")))))
 
 
-class Packages(unittest.TestCase):
+class Packages(EnvironmentCase):
     def setUp(self):
         self.variable("CAISSON_EXECUTOR_EGRESS", "none")
         self.variable("CAISSON_EXECUTOR_INDEX_HOSTS", "example.com")
-
-    def variable(self, name, value):
-        before = os.environ.get(name)
-        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
-        os.environ[name] = value
 
     def run_flow(self):
         async def collect():

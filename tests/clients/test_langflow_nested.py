@@ -28,16 +28,13 @@ SERVICE.warm({"shape": SHAPE})
 
 from lfx.components.flow_controls.run_flow import RunFlowComponent
 from lfx.components.flow_controls.sub_flow import SubFlowComponent
-from lfx.components.input_output import ChatInput, ChatOutput
 from lfx.components.processing.parser import ParserComponent
 from lfx.graph.graph.base import Graph
 
+import executor_flows as flows
+
 SAID = "from inside"
-
-
-def echo():
-    asked = ChatInput(_id="ChatInput-in", input_value=SAID)
-    return Graph(asked, ChatOutput(_id="ChatOutput-out").set(input_value=asked.message_response)).dump()["data"]
+INNER = ("ChatInput-in", "ChatOutput-out")
 
 
 class Nested(unittest.TestCase):
@@ -50,7 +47,7 @@ class Nested(unittest.TestCase):
         cls.langflow.wait()
         cls.http = cls.langflow.client()
         cls.addClassCleanup(cls.http.close)
-        cls.inner = langflow_server.store(cls.http, "inner", echo())
+        cls.inner = langflow_server.store(cls.http, "inner", flows.echo(SAID, *INNER).dump()["data"])
 
     def machines(self):
         """How many were asked for until now."""
@@ -66,12 +63,11 @@ class Nested(unittest.TestCase):
 
     def test_run_flow(self):
         running = RunFlowComponent(_id="RunFlow-out", flow_name_selected="inner", flow_id_selected=self.inner)
-        inner = Graph.from_payload(json.loads(json.dumps(echo(), default=str)), flow_id=self.inner)
+        inner = flows.from_data(flows.echo(SAID, *INNER))
         outputs = running._format_flow_outputs(inner)  # as the editor asks for it once a flow is chosen
         running.outputs, running._outputs_map = outputs, {one.name: one for one in outputs}
         [output] = [one for one in outputs if one.name.endswith("message")]
-        asked = ChatInput(_id="ChatInput-outer")
-        outer = Graph(asked, ChatOutput(_id="ChatOutput-outer").set(input_value=asked.message_response)).dump()["data"]
+        outer = flows.echo("", "ChatInput-outer", "ChatOutput-outer").dump()["data"]
         [edge], ended = outer["edges"], [node for node in outer["nodes"] if node["id"] == "ChatOutput-outer"]
         edge["source"] = "RunFlow-out"
         edge["data"]["sourceHandle"] |= {"dataType": "RunFlow", "id": "RunFlow-out", "name": output.name}

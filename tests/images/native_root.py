@@ -6,13 +6,11 @@ usage: native_root.py FOLDER_OF_PROGRAMS STORE
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tomllib
 
-from host import obstacle
+from host import build, obstacle
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -27,9 +25,7 @@ def main() -> int:
     if (why := obstacle()) is not None:
         print(f"skipped: {why}")
         return 77
-    store.mkdir(parents=True, exist_ok=True)
-    built = subprocess.run([programs / "caisson", "images", "build", "python-science", "--unless-built", "--allow-newer"],
-                           env=os.environ | {"CAISSON_IMAGES_DIR": str(store)}, stdout=subprocess.PIPE, check=False)
+    built = build(programs, store, "python-science")
     if built.returncode != 0:
         return built.returncode
     image = json.loads(built.stdout)

@@ -4,13 +4,12 @@ and works. The folder of the programs, a store and perhaps the one class to test
 says that this host cannot build images, and why."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import unittest
 
-from host import obstacle
+from host import build, obstacle
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 STORE = pathlib.Path(sys.argv[2]).resolve()
@@ -19,9 +18,7 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 
 class Image:
     def __init__(self, name: str):
-        STORE.mkdir(parents=True, exist_ok=True)
-        built = subprocess.run([BIN / "caisson", "images", "build", name, "--unless-built", "--allow-newer"],
-                               env=os.environ | {"CAISSON_IMAGES_DIR": str(STORE)}, stdout=subprocess.PIPE, check=False)
+        built = build(BIN, STORE, name)
         assert built.returncode == 0, f"images build {name} ended with {built.returncode}"
         self.info = json.loads(built.stdout)
         self.root = pathlib.Path(self.info["root"])
