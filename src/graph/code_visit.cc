@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "errors/graph.h"
 #include "errors/isolate.h"
 #include "errors/json.h"
 #include "graph/context.h"
+#include "graph/finite.h"
 #include "json/path.h"
 
 namespace caisson::graph {
 namespace {
 
 using isolate::Fault;
-
-// The path of the first leaf within `value` that JSON cannot hold, innermost step last.
-bool FindNonJson(const json::Value& value, json::PathBuilder& path) {
-  if (value.is_double()) return !std::isfinite(value.as_double());
-  if (value.is_array()) {
-    std::size_t index = 0;
-    for (const json::Value& item : value.as_array()) {
-      if (FindNonJson(item, path)) {
-        path.PrependIndex(index);
-        return true;
-      }
-      ++index;
-    }
-  } else if (value.is_object()) {
-    for (const auto& [key, member] : value.as_object()) {
-      if (FindNonJson(member, path)) {
-        path.PrependKey(key);
-        return true;
-      }
-    }
-  }
-  return false;
-}
 
 std::unexpected<Status> NotSerialisable(std::string_view label, std::string_view key,
                                         const std::string& leaf) {
@@ -96,8 +73,8 @@ Result<isolate::Job> MakeJob(RunContext& context, const PlannedNode& node,
 }
 
 // Shortens the call's time to what the run has left; says whether it did.
-bool ClampToDeadline(RunContext& context, isolate::Limits& limits) {
-  const auto deadline = context.interrupt.deadline();
+bool ClampToDeadline(Interrupt& interrupt, isolate::Limits& limits) {
+  const auto deadline = interrupt.deadline();
   if (!deadline) return false;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
   if (left >= limits.wall_clock) return false;
@@ -249,11 +226,12 @@ std::unexpected<CodeFailure> OwnFailure(const PlannedNode& node, Status status) 
 
 }  // namespace
 
-std::expected<json::Value, CodeFailure> RunCode(RunContext& context, const PlannedNode& node,
+std::expected<json::Value, CodeFailure> RunCode(RunContext& context, Interrupt& interrupt,
+                                                const PlannedNode& node,
                                                 const nodes::State& state) {
   auto job = MakeJob(context, node, state);
   if (!job) return OwnFailure(node, std::move(job).error());
-  const bool clamped = ClampToDeadline(context, job->limits);
+  const bool clamped = ClampToDeadline(interrupt, job->limits);
   auto outcome = context.services.Of(context.config.runtimes.Of(node.id))->Call(*job);
   if (!outcome) return OwnFailure(node, std::move(outcome).error());
   if (!outcome->ok()) {

@@ -40,6 +40,28 @@ Result<std::vector<std::string>> Tags(const json::Value& value) {
   return tags;
 }
 
+// Those that the peer's configuration does not have.
+Result<void> SetOwnMember(RunConfig& config, const std::string& key, const json::Value& value) {
+  const std::string path = "$." + key;
+  if (key == "timeout_seconds") {
+    CAISSON_ASSIGN(config.timeout, ParseSeconds(value, path));
+  } else if (key == "node_timeout_seconds") {
+    CAISSON_ASSIGN(config.policies.every.timeout, ParseSeconds(value, path));
+  } else if (key == "retry") {
+    CAISSON_ASSIGN(config.policies.every.retry, ParseRetry(value, path));
+  } else if (key == "nodes") {
+    CAISSON_ASSIGN(config.policies.nodes, ParseNodePolicies(value, path));
+  } else if (key == "budget") {
+    CAISSON_ASSIGN(config.budget, ParseUsageLimits(value, path));
+  } else {
+    return Wrong(key,
+                 "is not known; use configurable, tags, metadata, callbacks, run_name, "
+                 "recursion_limit, max_concurrency, timeout_seconds, node_timeout_seconds, retry, "
+                 "nodes or budget");
+  }
+  return {};
+}
+
 Result<void> SetMember(RunConfig& config, const std::string& key, const json::Value& value) {
   if (key == "configurable") {
     CAISSON_ASSIGN(config.configurable, ObjectMember(value, key));
@@ -61,9 +83,7 @@ Result<void> SetMember(RunConfig& config, const std::string& key, const json::Va
     if (value.is_null()) return {};
     CAISSON_ASSIGN(config.max_concurrency, IntegerMember(value, key, kMaxConcurrency));
   } else {
-    return Wrong(key,
-                 "is not known; use configurable, tags, metadata, callbacks, run_name, "
-                 "recursion_limit or max_concurrency");
+    return SetOwnMember(config, key, value);
   }
   return {};
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run tells about itself while it runs; docs/events.md describes the JSON form, which is
 // stable. Events of one run arrive one at a time, in the order of their sequence numbers, on
-// whatever thread made them.
+// whatever thread made them. Those of a run with a journal arrive once the journal has them, so
+// that nobody hears of what a crash can take back.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "json/value.h"
 
 namespace caisson::graph {
@@ -24,13 +27,19 @@ struct AuthorFrame {
 
 enum class EventKind : std::uint8_t {
   kRunStarted,
+  kRunResumed,
   kStepStarted,
   kNodeStarted,
   kNodeFinished,
   kNodeError,
+  kNodeInterrupted,
+  kRunInterrupted,
   kRunFinished,
 };
 std::string_view EventKindName(EventKind kind);  // "run_started", ...
+std::optional<EventKind> FindEventKind(std::string_view name);
+bool IsOfNode(EventKind kind);              // it has the members of a node
+std::string_view DataName(EventKind kind);  // of the member that holds Event::data: "update", ...
 
 struct Event {
   EventKind kind = EventKind::kRunStarted;
@@ -41,11 +50,42 @@ struct Event {
   std::string_view graph_path;  // "" for the root, else the ids of its subgraph nodes: "a/b"
   std::string_view node_id;
   std::string_view node_type;                       // a type of the table, "code" or "subgraph"
-  std::chrono::nanoseconds duration{0};             // kNodeFinished, kNodeError, kRunFinished
+  int attempt = 1;                                  // of a node's events, from 1
+  bool continues = false;                           // kNodeStarted: with what its subgraph had done
+  std::optional<std::chrono::milliseconds> retry;   // kNodeError: it is tried again after that
+  std::chrono::nanoseconds duration{0};             // of what ended
+  std::int64_t tokens = 0;                          // of models, used by the node
   const std::vector<std::string>* nodes = nullptr;  // kStepStarted: the ids that run in it
-  const json::Value* data = nullptr;  // see docs/events.md: inputs, update, error, result
+  // See docs/events.md: inputs, answers, update, error, interrupt, result.
+  const json::Value* data = nullptr;
 
   json::Value ToJson() const;
+};
+
+// An event that owns what it tells. Copies share their JSON.
+struct KeptEvent {
+  EventKind kind = EventKind::kRunStarted;
+  std::uint64_t sequence = 0;
+  std::chrono::nanoseconds elapsed{0};
+  std::string run_id;
+  int step = 0;
+  std::string graph_path;
+  std::string node_id;
+  std::string node_type;
+  int attempt = 1;
+  bool continues = false;
+  std::optional<std::chrono::milliseconds> retry;
+  std::chrono::nanoseconds duration{0};
+  std::int64_t tokens = 0;
+  std::vector<std::string> nodes;
+  std::optional<json::Value> data;
+
+  KeptEvent() = default;
+  explicit KeptEvent(const Event& event);
+  Event View() const;  // good while this lives
+  // From Event::ToJson()'s form; members that it does not know are ignored. Fails with graph.event,
+  // naming the member.
+  static Result<KeptEvent> FromJson(const json::Value& value);
 };
 
 class EventSink {

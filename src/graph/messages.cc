@@ -264,6 +264,11 @@ Result<json::Value> NormaliseMessage(const json::Value& message) {
   return Wrong("Unsupported message type: <class '" + std::string(PyType(message)) + "'>");
 }
 
+Result<json::Value> NormaliseMessages(const json::Value& messages, const IdMaker& new_id) {
+  CAISSON_ASSIGN(json::Array normal, NormaliseAll(messages, new_id));
+  return json::Value(std::move(normal));
+}
+
 Result<json::Value> AddMessages(const json::Value& left, const json::Value& right,
                                 const IdMaker& new_id) {
   CAISSON_ASSIGN(json::Array incoming, NormaliseAll(right, new_id));

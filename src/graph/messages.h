@@ -20,6 +20,10 @@ using IdMaker = std::function<std::string()>;
 // Fails with graph.message.
 Result<json::Value> NormaliseMessage(const json::Value& message);
 
+// One message or a list of them as a list of full forms (and removals), each with an id, so that
+// nothing random is left to the reducer. Fails with graph.message.
+Result<json::Value> NormaliseMessages(const json::Value& messages, const IdMaker& new_id);
+
 // The reducer of `messages`: `right` (one message or a list) is appended to `left` (full forms);
 // a message with a known id replaces that one, one of type "remove" takes it away, and
 // "__remove_all__" as its id empties the list up to there.

@@ -5,8 +5,9 @@ namespace caisson::graph {
 namespace {
 
 constexpr std::array<std::string_view, kEndings> kEndingNames = {
-    "success",  "error",  "syntax",   "fuel",   "memory",      "wall_clock", "output",
-    "protocol", "exited", "artifact", "killed", "marshalling", "cancelled",  "internal"};
+    "success",    "error",       "syntax",    "fuel",        "memory",
+    "wall_clock", "output",      "protocol",  "exited",      "artifact",
+    "killed",     "marshalling", "cancelled", "interrupted", "internal"};
 
 }  // namespace
 

@@ -29,9 +29,10 @@ enum class Ending : std::uint8_t {
   kKilled,
   kMarshalling,
   kCancelled,
+  kInterrupted,  // it waits for an answer
   kInternal,
 };
-inline constexpr std::size_t kEndings = 14;
+inline constexpr std::size_t kEndings = 15;
 std::string_view EndingName(Ending ending);  // "success", "error", "fuel", ...
 
 class Metrics {

@@ -2,6 +2,7 @@
 #include "errors/graph.h"
 #include "errors/nodes.h"
 #include "graph/context.h"
+#include "graph/finite.h"
 #include "graph/redaction.h"
 #include "json/truth.h"
 #include "nodes/python_text.h"
@@ -17,20 +18,26 @@ Scope ScopeOf(RunContext& context, CredentialResolver* credentials, std::string_
 
 class VisitHost final : public nodes::Host {
  public:
-  VisitHost(RunContext& context, const NativePart& native, const std::string& name,
-            const nodes::State& state, const SecretKeeper& secrets)
-      : context_(context), native_(native), name_(name), state_(state), secrets_(secrets) {}
+  VisitHost(RunContext& context, VisitScope& visit, const NativePart& native,
+            const std::string& name, const nodes::State& state, const SecretKeeper& secrets)
+      : context_(context),
+        visit_(visit),
+        native_(native),
+        name_(name),
+        state_(state),
+        secrets_(secrets) {}
   // What its steps gave has gone, or is part of the node's own result and counted there.
   ~VisitHost() override { context_.budget.Change(-static_cast<std::int64_t>(held_)); }
   VisitHost(const VisitHost&) = delete;
   VisitHost& operator=(const VisitHost&) = delete;
 
   Result<void> Sleep(std::chrono::nanoseconds duration) override {
-    return context_.interrupt.Sleep(duration);
+    return visit_.interrupt.Sleep(duration);
   }
   void Log(nodes::LogLevel level, std::string_view message) override {
     context_.Log(level, secrets_.Redact(std::string(message)));
   }
+  Result<json::Value> Ask(json::Value question) override;
   std::size_t StepCount() const override {
     const json::Value& steps = native_.steps.raw();
     return steps.is_array() ? steps.as_array().size() : 0;
@@ -39,6 +46,7 @@ class VisitHost final : public nodes::Host {
 
  private:
   RunContext& context_;
+  VisitScope& visit_;
   const NativePart& native_;
   const std::string& name_;
   const nodes::State& state_;
@@ -91,8 +99,23 @@ Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
   return part;
 }
 
+Result<json::Value> VisitHost::Ask(json::Value question) {
+  Dialogue& dialogue = visit_.dialogue;
+  if (dialogue.answers != nullptr && dialogue.heard < dialogue.answers->size()) {
+    return (*dialogue.answers)[dialogue.heard++];
+  }
+  if (!context_.emitter.records()) {
+    return Fail(errors::kGraphNoJournal,
+                "the node asks a person, but the run is not recorded, so that it could not be "
+                "resumed with an answer");
+  }
+  CAISSON_TRY(CheckRecordable(question));
+  dialogue.question = secrets_.Redact(std::move(question));
+  return Fail(errors::kGraphInterrupted, "the node waits for an answer");
+}
+
 Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::State& state) {
-  const Interrupt::Reason reason = context_.interrupt.Check();
+  const Interrupt::Reason reason = visit_.interrupt.Check();
   if (reason != Interrupt::Reason::kNone) return Fail(InterruptStatus(reason));
   std::size_t text_made = 0;
   const Scope scope = ScopeOf(context_, context_.services.credentials, name_, state_, text_made);
@@ -100,7 +123,7 @@ Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::Sta
   CAISSON_ASSIGN(const nodes::NodeType* type, StepType(context_, step.raw()));
   nodes::StepResult result{StepName(step.raw()), {}};
   CAISSON_ASSIGN(const NativePart part, PlanStep(*type, step, result.name, index));
-  CAISSON_ASSIGN(json::Value payload, RunNative(context_, part, result.name, state));
+  CAISSON_ASSIGN(json::Value payload, RunNative(context_, visit_, part, result.name, state));
   CAISSON_ASSIGN(const std::size_t weight, CheckBounds(payload));
   CAISSON_TRY(context_.budget.Take(weight));
   held_ += weight;
@@ -129,13 +152,13 @@ Result<json::Value> ResolveFields(const NativePart& native, const Scope& scope) 
 
 }  // namespace
 
-Result<json::Value> RunNative(RunContext& context, const NativePart& native,
+Result<json::Value> RunNative(RunContext& context, VisitScope& visit, const NativePart& native,
                               const std::string& name, const nodes::State& state) {
   SecretKeeper secrets(context.services.credentials);
   std::size_t text_made = 0;
   const Scope scope = ScopeOf(context, secrets.resolver(), name, state, text_made);
   CAISSON_ASSIGN(const json::Value fields, ResolveFields(native, scope));
-  VisitHost host(context, native, name, state, secrets);
+  VisitHost host(context, visit, native, name, state, secrets);
   Result<json::Value> result = native.type->run({name, fields.as_array(), state, host});
   if (result) return secrets.Redact(*std::move(result));
   Status failure = std::move(result).error();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "errors/graph.h"
@@ -43,17 +44,6 @@ json::Value StateConfig(const RunConfig& config, const std::string& run_id) {
   return state;
 }
 
-nodes::State InitialState(json::Value inputs, const RunConfig& config, const std::string& run_id) {
-  nodes::State state;
-  state.Set(StateField::kMessages, json::Array());
-  state.Set(StateField::kWorkspaceId,
-            config.workspace_id ? json::Value(*config.workspace_id) : nullptr);
-  state.Set(StateField::kInputs, std::move(inputs));
-  state.Set(StateField::kNodeResults, json::Object());
-  state.Set(StateField::kConfig, StateConfig(config, run_id));
-  return state;
-}
-
 Result<void> CheckRange(const std::optional<int>& value, int maximum, std::string_view what) {
   if (!value || (*value >= 1 && *value <= maximum)) return {};
   return Fail(errors::kGraphConfig, "the run configuration: " + std::string(what) +
@@ -77,31 +67,36 @@ Result<void> CheckRuntimes(const Plan& plan, const workflow::CodeRuntimes& runti
   return {};
 }
 
-Result<void> CheckStart(const Plan& plan, const json::Value& inputs, const RunConfig& config,
-                        const Services& services) {
+Result<void> CheckStart(const Plan& plan, const RunConfig& config, const Services& services) {
   CAISSON_TRY(CheckRange(config.recursion_limit, kMaxRecursionLimit, "recursion_limit"));
   CAISSON_TRY(CheckRange(config.max_concurrency, kMaxConcurrency, "max_concurrency"));
-  CAISSON_TRY(CheckRuntimes(plan, config.runtimes, services));
-  auto bounds = CheckBounds(inputs);
-  if (!bounds) {
-    return Fail(bounds.error().code, "the run's inputs: " + bounds.error().message);
-  }
-  return {};
+  return CheckRuntimes(plan, config.runtimes, services);
 }
 
-// {"status", "steps", "state"} and, when there is one, "error".
+json::Value QuestionsJson(const std::vector<Question>& questions) {
+  json::Array list;
+  for (const Question& question : questions) {
+    list.push_back(json::Object{{"node_path", question.node_path}, {"value", question.value}});
+  }
+  return list;
+}
+
+// What the last event of a run, or of a part of it, tells.
 json::Value Summary(const RunResult& result) {
   json::Object summary{
       {"status", RunStatusName(result.status)}, {"steps", result.steps}, {"state", result.state}};
+  if (result.status == RunStatus::kInterrupted) {
+    summary.Set("questions", QuestionsJson(result.questions));
+  }
   if (result.error) summary.Set("error", result.error->ToJson());
   return summary;
 }
 
-void EmitStart(RunContext& context, const json::Value& inputs) {
+void EmitStart(RunContext& context, EventKind kind, const json::Value& data) {
   if (!context.emitter.active()) return;
   Event event;
-  event.kind = EventKind::kRunStarted;
-  event.data = &inputs;
+  event.kind = kind;
+  event.data = &data;
   context.emitter.Emit(event);
 }
 
@@ -109,7 +104,8 @@ void EmitEnd(RunContext& context, const RunResult& result) {
   if (!context.emitter.active()) return;
   const json::Value summary = Summary(result);
   Event event;
-  event.kind = EventKind::kRunFinished;
+  event.kind = result.status == RunStatus::kInterrupted ? EventKind::kRunInterrupted
+                                                        : EventKind::kRunFinished;
   event.duration = result.duration;
   event.data = &summary;
   context.emitter.Emit(event);
@@ -129,7 +125,8 @@ json::Value TracebackJson(const std::vector<AuthorFrame>& traceback) {
 }  // namespace
 
 std::string_view RunStatusName(RunStatus status) {
-  static constexpr std::string_view kNames[] = {"succeeded", "failed", "cancelled", "timed_out"};
+  static constexpr std::string_view kNames[] = {"succeeded", "failed", "cancelled", "timed_out",
+                                                "interrupted"};
   return kNames[static_cast<std::size_t>(status)];
 }
 
@@ -150,17 +147,19 @@ json::Value RunError::ToJson() const {
 }
 
 RunContext::RunContext(const Plan& plan, const RunConfig& run_config, const Services& run_services,
-                       std::string id)
+                       std::string id, const Progress* progress)
     : config(run_config),
       services(run_services),
       table(plan.table()),
       run_id(std::move(id)),
       interrupt(run_services.stop, DeadlineOf(run_config)),
-      emitter(run_services.events, run_id),
+      emitter(run_services.events, run_services.journal, run_id,
+              progress != nullptr ? progress->sequence() : 0),
       pool(static_cast<std::size_t>(run_config.max_concurrency.value_or(kMaxConcurrency))),
       budget(run_config.state_bytes),
       new_id(run_services.new_message_id ? run_services.new_message_id : RandomUuid),
-      guest_config(GuestConfig(run_config, run_id)) {
+      guest_config(GuestConfig(run_config, run_id)),
+      meter(run_config.budget, progress != nullptr ? progress->usage() : Usage{}) {
   if (services.log) {
     warn = [this](std::string_view message) { Log(nodes::LogLevel::kWarning, message); };
   }
@@ -172,38 +171,116 @@ void RunContext::Log(nodes::LogLevel level, std::string_view message) {
   services.log(level, message);
 }
 
-void Emitter::Emit(Event event) {
-  const std::lock_guard lock(mutex_);
-  event.sequence = ++sequence_;
-  event.elapsed = Clock::now() - start_;
-  event.run_id = run_id_;
-  sink_->OnEvent(event);
+void RunContext::AddQuestion(Question question) {
+  const std::lock_guard lock(questions_mutex_);
+  questions_.push_back(std::move(question));
 }
 
-Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& config,
-                      const Services& services) {
-  CAISSON_TRY(CheckStart(plan, inputs, config, services));
-  RunContext context(plan, config, services, config.run_id.empty() ? RandomUuid() : config.run_id);
-  nodes::State state = InitialState(std::move(inputs), config, context.run_id);
-  if (auto taken = context.budget.Take(Weigh(state)); !taken) {
-    return Fail(taken.error().code, "the run's inputs and configuration: " + taken.error().message);
-  }
-  EmitStart(context, *state.Find(StateField::kInputs));
+std::vector<Question> RunContext::TakeQuestions() {
+  const std::lock_guard lock(questions_mutex_);
+  std::ranges::sort(questions_, {}, &Question::node_path);
+  return std::move(questions_);
+}
+
+nodes::State InitialState(json::Value inputs, const RunConfig& config, const std::string& run_id) {
+  nodes::State state;
+  state.Set(StateField::kMessages, json::Array());
+  state.Set(StateField::kWorkspaceId,
+            config.workspace_id ? json::Value(*config.workspace_id) : nullptr);
+  state.Set(StateField::kInputs, std::move(inputs));
+  state.Set(StateField::kNodeResults, json::Object());
+  state.Set(StateField::kConfig, StateConfig(config, run_id));
+  return state;
+}
+
+namespace {
+
+// From the first event to the last one.
+RunResult RunFrom(RunContext& context, const Plan& plan, nodes::State state,
+                  const Progress* progress) {
   RunResult result;
   result.run_id = context.run_id;
   for (const std::string& id : plan.code_nodes()) {
-    result.runtimes.Set(id, CodeRuntimeName(config.runtimes.Of(id)));
+    result.runtimes.Set(id, CodeRuntimeName(context.config.runtimes.Of(id)));
   }
-  auto ran = RunGraph(context, plan.root(), "", state, result.steps, nullptr);
+  const GraphProgress* from = progress != nullptr ? &progress->root() : nullptr;
+  if (from != nullptr) result.steps = from->steps;
+  auto ran =
+      RunGraph(context, {plan.root(), "", context.interrupt, from}, state, result.steps, nullptr);
   if (!ran) {
     result.status = ran.error().status;
     result.error = std::move(ran.error().error);
   }
+  if (result.status == RunStatus::kInterrupted) result.error.reset();
+  result.questions = context.TakeQuestions();
   result.state = state.ToJson();
-  result.node_visits = context.visits.load();
+  result.node_visits = context.meter.visits();
+  result.tokens = context.meter.tokens();
   result.duration = Clock::now() - context.emitter.start();
   EmitEnd(context, result);
+  // Whatever else it is: a run whose end is not in the journal has not ended for it.
+  if (auto kept = context.emitter.Commit(); !kept && result.ok()) {
+    result.status = RunStatus::kFailed;
+    result.error =
+        RunError{kept.error().code, "the run's end cannot be recorded: " + kept.error().message};
+  }
   return result;
+}
+
+Result<void> CheckAnswers(const Progress& progress, const json::Object& answers) {
+  for (const auto& [path, answer] : answers) {
+    const bool is_asked = std::ranges::any_of(
+        progress.questions(), [&](const Question& question) { return question.node_path == path; });
+    if (is_asked) continue;
+    std::string asked;
+    for (const Question& question : progress.questions()) {
+      asked += (asked.empty() ? "" : ", ") + ("'" + question.node_path + "'");
+    }
+    return Fail(errors::kGraphAnswer, "the node '" + path + "' does not wait for an answer; " +
+                                          (asked.empty() ? "none does" : asked + " waits"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& config,
+                      const Services& services) {
+  CAISSON_TRY(CheckStart(plan, config, services));
+  if (auto bounds = CheckBounds(inputs); !bounds) {
+    return Fail(bounds.error().code, "the run's inputs: " + bounds.error().message);
+  }
+  RunContext context(plan, config, services, config.run_id.empty() ? RandomUuid() : config.run_id,
+                     nullptr);
+  nodes::State state = InitialState(std::move(inputs), config, context.run_id);
+  if (auto taken = context.budget.Take(Weigh(state)); !taken) {
+    return Fail(taken.error().code, "the run's inputs and configuration: " + taken.error().message);
+  }
+  EmitStart(context, EventKind::kRunStarted, *state.Find(StateField::kInputs));
+  return RunFrom(context, plan, std::move(state), nullptr);
+}
+
+Result<RunResult> Resume(const Plan& plan, const Progress& progress, const json::Object& answers,
+                         const RunConfig& config, const Services& services) {
+  CAISSON_TRY(CheckStart(plan, config, services));
+  CAISSON_TRY(CheckAnswers(progress, answers));
+  if (config.run_id.empty()) {
+    return Fail(errors::kGraphConfig, "a run that is resumed needs its id");
+  }
+  Progress now = progress;
+  KeptEvent resumed;
+  resumed.kind = EventKind::kRunResumed;
+  resumed.sequence = progress.sequence() + 1;
+  resumed.run_id = config.run_id;
+  resumed.data = json::Value(answers);
+  CAISSON_TRY(now.Apply(resumed));
+  RunContext context(plan, config, services, config.run_id, &progress);
+  nodes::State state = now.root().state;
+  if (auto taken = context.budget.Take(Weigh(state)); !taken) {
+    return Fail(taken.error().code, "the run's state: " + taken.error().message);
+  }
+  EmitStart(context, EventKind::kRunResumed, *resumed.data);
+  return RunFrom(context, plan, std::move(state), &now);
 }
 
 }  // namespace caisson::graph

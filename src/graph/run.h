@@ -19,8 +19,11 @@
 #include "base/status.h"
 #include "graph/credentials.h"
 #include "graph/events.h"
+#include "graph/journal.h"
 #include "graph/metrics.h"
 #include "graph/plan.h"
+#include "graph/policy.h"
+#include "graph/progress.h"
 #include "isolate/runtime.h"
 #include "json/value.h"
 #include "nodes/node.h"
@@ -50,13 +53,16 @@ struct RunConfig {
   isolate::Limits limits;                            // of each call of a code node
   std::size_t state_bytes = kDefaultStateBytes;      // of the whole state, see graph/budget.h
   std::optional<std::chrono::milliseconds> timeout;  // of the whole run
-  std::string run_id;                                // configurable.thread_id; empty: a fresh UUID
+  NodePolicies policies;                             // retries and time limits of nodes
+  UsageLimits budget;
+  std::string run_id;  // configurable.thread_id; empty: a fresh UUID
   std::optional<std::string> workspace_id;
 };
 
 // From the JSON form: configurable, tags (trimmed, blank and repeated ones dropped), metadata,
-// callbacks, run_name, recursion_limit, max_concurrency. Other keys and values out of range are
-// refused with graph.config, naming the JSON path.
+// callbacks, run_name, recursion_limit, max_concurrency; and our own timeout_seconds, retry,
+// node_timeout_seconds, nodes and budget (graph/policy.h, docs/runs.md). Other keys and values out
+// of range are refused with graph.config, naming the JSON path.
 Result<RunConfig> ParseRunConfig(const json::Value& config);
 
 // Everything that a run uses of its surroundings; all may be null and must outlive the run.
@@ -69,6 +75,7 @@ struct Services {
   }
 
   CredentialResolver* credentials = nullptr;  // needed when a visited node has a placeholder
+  Journal* journal = nullptr;                 // null: the run is not recorded and cannot be resumed
   EventSink* events = nullptr;
   Metrics* metrics = nullptr;
   // Warnings and what DebugNode says, one call at a time per run. Null: dropped.
@@ -77,9 +84,9 @@ struct Services {
   std::function<std::string()> new_message_id;  // thread-safe; null: random UUIDs
 };
 
-enum class RunStatus : std::uint8_t { kSucceeded, kFailed, kCancelled, kTimedOut };
-std::string_view RunStatusName(
-    RunStatus status);  // "succeeded", "failed", "cancelled", "timed_out"
+enum class RunStatus : std::uint8_t { kSucceeded, kFailed, kCancelled, kTimedOut, kInterrupted };
+// "succeeded", "failed", "cancelled", "timed_out", "interrupted"
+std::string_view RunStatusName(RunStatus status);
 
 // Why a run did not succeed. Every part but the code and the message may be absent.
 struct RunError {
@@ -100,9 +107,11 @@ struct RunResult {
   RunStatus status = RunStatus::kSucceeded;
   json::Value state;  // the final state; of a run that failed: at the start of the failing step
   std::optional<RunError> error;
+  std::vector<Question> questions;  // of a run that was interrupted; by the path of the node
   std::string run_id;
-  int steps = 0;  // super-steps of the root graph that were completed
-  std::uint64_t node_visits = 0;
+  int steps = 0;                  // super-steps of the root graph that were completed
+  std::uint64_t node_visits = 0;  // in all attempts, as the tokens
+  std::int64_t tokens = 0;
   std::chrono::nanoseconds duration{0};
   json::Object runtimes;  // code node -> name of the runtime that it has in this run
   bool ok() const { return status == RunStatus::kSucceeded; }
@@ -113,5 +122,17 @@ struct RunResult {
 // within it is part of the result.
 Result<RunResult> Run(const Plan& plan, json::Value inputs, const RunConfig& config,
                       const Services& services);
+
+// What a run with these inputs begins with.
+nodes::State InitialState(json::Value inputs, const RunConfig& config, const std::string& run_id);
+
+// The run goes on from `progress`, which must be what the journal's events say: what had finished
+// is not run again, what had not is, from its start. `answers` holds answers to questions by the
+// path of the node that asked. config.run_id must be the run's. Fails as Run does, and with
+//   graph.other_workflow  the plan lacks a node that the run was at
+//   graph.answer          an answer is for a node that has no question
+// A run that has succeeded is not resumed: graph.config.
+Result<RunResult> Resume(const Plan& plan, const Progress& progress, const json::Object& answers,
+                         const RunConfig& config, const Services& services);
 
 }  // namespace caisson::graph

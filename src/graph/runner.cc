@@ -13,16 +13,18 @@ using VisitOutcome = std::optional<std::expected<VisitResult, Failure>>;
 
 class Runner {
  public:
-  Runner(RunContext& context, const PlannedGraph& graph, const std::string& graph_path,
-         nodes::State& state, int& steps, Update* delta)
+  Runner(RunContext& context, const GraphVisit& visit, nodes::State& state, int& steps,
+         Update* delta)
       : context_(context),
-        graph_(graph),
-        graph_path_(graph_path),
+        graph_(visit.graph),
+        graph_path_(visit.path),
+        interrupt_(visit.interrupt),
         state_(state),
         steps_(steps),
         delta_(delta),
-        current_(graph.first_step),
-        marks_(graph.nodes.size(), 0) {}
+        from_(visit.from != nullptr && !visit.from->current.empty() ? visit.from : nullptr),
+        current_(visit.graph.first_step),
+        marks_(visit.graph.nodes.size(), 0) {}
   // What the graph's state has grown by is no longer held when the graph has ended.
   ~Runner() { context_.budget.Change(-growth_); }
   Runner(const Runner&) = delete;
@@ -30,6 +32,9 @@ class Runner {
 
   std::expected<void, Failure> Run() {
     const int limit = context_.config.recursion_limit.value_or(kDefaultRecursionLimit);
+    if (from_ != nullptr) {
+      if (auto found = FindPlace(); !found) return found;
+    }
     while (!current_.empty()) {
       if (auto ended = Step(); !ended) {
         ended.error().error.step = steps_ + 1;
@@ -44,15 +49,71 @@ class Runner {
 
  private:
   std::expected<void, Failure> Step() {
-    const Interrupt::Reason reason = context_.interrupt.Check();
+    const Interrupt::Reason reason = interrupt_.Check();
     if (reason != Interrupt::Reason::kNone) return std::unexpected(InterruptFailure(reason));
-    EmitStep();
     outcomes_.assign(current_.size(), std::nullopt);
+    if (from_ == nullptr) {
+      EmitStep();
+    } else if (auto restored = Restore(); !restored) {
+      return restored;
+    }
     VisitAll();
+    from_ = nullptr;
+    auto kept = context_.emitter.Commit();
+    if (!kept) return std::unexpected(LostFailure(std::move(kept).error()));
     if (auto failure = TakeFailure()) return std::unexpected(*std::move(failure));
     if (auto applied = ApplyAll(); !applied) return applied;
     FindNext();
     return {};
+  }
+
+  // The step at which the run goes on.
+  std::expected<void, Failure> FindPlace() {
+    steps_ = from_->steps;
+    current_.clear();
+    for (const std::string& id : from_->current) {
+      const auto node = std::ranges::lower_bound(graph_.nodes, id, {}, &PlannedNode::id);
+      if (node == graph_.nodes.end() || node->id != id) {
+        Failure failure;
+        failure.error.code = errors::kGraphOtherWorkflow;
+        failure.error.message = "the run was at the node '" + JoinPath(graph_path_, id) +
+                                "', which the workflow does not have";
+        return std::unexpected(std::move(failure));
+      }
+      current_.push_back(static_cast<NodeIndex>(node - graph_.nodes.begin()));
+    }
+    std::ranges::sort(current_);
+    return {};
+  }
+
+  // What the step's nodes gave before.
+  std::expected<void, Failure> Restore() {
+    for (std::size_t i = 0; i < current_.size(); ++i) {
+      const PlannedNode& node = graph_.nodes[current_[i]];
+      const auto update = from_->finished.find(node.id);
+      if (update == from_->finished.end()) continue;
+      VisitResult result{update->second, Weigh(update->second), std::nullopt};
+      if (auto taken = context_.budget.Take(result.weight); !taken) {
+        return std::unexpected(WriteFailure({node.id, std::move(taken).error()}));
+      }
+      if (node.branch != nullptr) {
+        auto target = FollowBranch(*node.branch, state_, result.update, context_.new_id);
+        if (!target) return std::unexpected(WriteFailure({node.id, std::move(target).error()}));
+        if (*target != kEndIndex) result.branch_target = *target;
+      }
+      outcomes_[i].emplace(std::move(result));
+    }
+    return {};
+  }
+
+  // The journal could not keep what happened.
+  Failure LostFailure(Status status) {
+    interrupt_.Raise(Interrupt::Reason::kFailed);
+    Failure failure;
+    failure.error.code = status.code;
+    failure.error.message = "the run cannot be recorded: " + status.message;
+    failure.error.hint = "it can be resumed from its last recorded step once that is mended";
+    return failure;
   }
 
   void EmitStep() {
@@ -73,10 +134,14 @@ class Runner {
     for (std::size_t i = 0; current_.size() > 1 && i < current_.size(); ++i) {
       if (graph_.nodes[current_[i]].blocks) order.push_back(i);
     }
+    // Whoever looks at the run while its nodes wait shall see them.
+    if (!order.empty() || (current_.size() == 1 && graph_.nodes[current_[0]].blocks)) {
+      if (!context_.emitter.Commit()) return;
+    }
     if (order.size() < 2) {
       for (std::size_t i = 0; i < current_.size(); ++i) {
         VisitOne(i);
-        if (!outcomes_[i] || !*outcomes_[i]) return;
+        if (!outcomes_[i] || (!*outcomes_[i] && !IsInterrupted(*outcomes_[i]))) return;
       }
       return;
     }
@@ -88,26 +153,38 @@ class Runner {
 
   // Leaves the outcome empty when the run is to end.
   void VisitOne(std::size_t i) {
-    if (context_.interrupt.Check() != Interrupt::Reason::kNone) return;
-    const Place place{graph_path_, steps_ + 1};
-    outcomes_[i].emplace(VisitNode(context_, graph_.nodes[current_[i]], state_, place));
+    if (outcomes_[i] || interrupt_.Check() != Interrupt::Reason::kNone) return;
+    const PlannedNode& node = graph_.nodes[current_[i]];
+    const Place place{graph_path_, steps_ + 1, interrupt_, from_};
+    outcomes_[i].emplace(VisitNode(context_, node, state_, place));
+    // What took long, or changed the world, is safe before its siblings have ended. A failure is
+    // noticed at the end of the step.
+    if (node.blocks && current_.size() > 1) (void)context_.emitter.Commit();
   }
 
-  // The failure of the step: of the first node by id that failed by itself.
+  static bool IsInterrupted(const std::expected<VisitResult, Failure>& outcome) {
+    return !outcome && outcome.error().status == RunStatus::kInterrupted;
+  }
+
+  // The failure of the step: of the first node by id that failed by itself. A node that waits for
+  // an answer ends the run only when none failed.
   std::optional<Failure> TakeFailure() {
     std::optional<Failure> found;
+    std::optional<Failure> waiting;
     bool skipped = false;
     for (VisitOutcome& outcome : outcomes_) {
       if (!outcome) {
         skipped = true;
+      } else if (IsInterrupted(*outcome)) {
+        waiting = std::move(outcome->error());
       } else if (!*outcome) {
         Failure& failure = outcome->error();
         if (!found || (found->is_consequence && !failure.is_consequence))
           found = std::move(failure);
       }
     }
-    if (!found && skipped) found = InterruptFailure(context_.interrupt.Check());
-    return found;
+    if (!found && skipped) found = InterruptFailure(interrupt_.Check());
+    return found ? std::move(found) : std::move(waiting);
   }
 
   std::expected<void, Failure> ApplyAll() {
@@ -144,9 +221,9 @@ class Runner {
     failure.error.message = std::move(fault.status.message);
     failure.error.hint = std::move(fault.status.details);
     failure.error.node_id = fault.node_id;
-    failure.error.node_path = graph_path_.empty() ? node->id : graph_path_ + "/" + node->id;
+    failure.error.node_path = JoinPath(graph_path_, node->id);
     failure.error.span = node->span;
-    context_.interrupt.Raise(Interrupt::Reason::kFailed);
+    interrupt_.Raise(Interrupt::Reason::kFailed);
     return failure;
   }
 
@@ -165,7 +242,7 @@ class Runner {
   }
 
   Failure RecursionFailure(int limit) {
-    context_.interrupt.Raise(Interrupt::Reason::kFailed);
+    interrupt_.Raise(Interrupt::Reason::kFailed);
     Failure failure;
     failure.error.code = errors::kGraphRecursionLimit;
     failure.error.message =
@@ -180,10 +257,12 @@ class Runner {
   RunContext& context_;
   const PlannedGraph& graph_;
   const std::string& graph_path_;
+  Interrupt interrupt_;  // of this graph's nodes
   nodes::State& state_;
   int& steps_;
   Update* delta_;
-  std::int64_t growth_ = 0;  // of the state's weight since the graph began
+  const GraphProgress* from_;  // until its step is done
+  std::int64_t growth_ = 0;    // of the state's weight since the graph began
   std::vector<NodeIndex> current_;
   std::vector<NodeIndex> next_;
   std::vector<int> marks_;  // by node: the last step after which it was found to be next
@@ -193,10 +272,9 @@ class Runner {
 
 }  // namespace
 
-std::expected<void, Failure> RunGraph(RunContext& context, const PlannedGraph& graph,
-                                      const std::string& graph_path, nodes::State& state,
-                                      int& steps, Update* delta) {
-  return Runner(context, graph, graph_path, state, steps, delta).Run();
+std::expected<void, Failure> RunGraph(RunContext& context, const GraphVisit& visit,
+                                      nodes::State& state, int& steps, Update* delta) {
+  return Runner(context, visit, state, steps, delta).Run();
 }
 
 }  // namespace caisson::graph

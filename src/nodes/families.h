@@ -12,6 +12,7 @@ extern const NodeType kDelayNode;
 extern const NodeType kExtractAiMessageNode;
 extern const NodeType kForLoopNode;
 extern const NodeType kHtmlTextTransformNode;
+extern const NodeType kHumanInputNode;
 extern const NodeType kJsonProcessingNode;
 extern const NodeType kManualTriggerNode;
 extern const NodeType kMergeNode;

@@ -32,6 +32,11 @@ class Host {
   // Returns after `duration`, or early with graph.cancelled or graph.timed_out.
   virtual Result<void> Sleep(std::chrono::nanoseconds duration) = 0;
   virtual void Log(LogLevel level, std::string_view message) = 0;
+  // Asks whoever started the run and gives the answer. When there is none yet, fails with
+  // graph.interrupted, which the node hands on: the run ends there, and the visit begins anew once
+  // there is an answer; the n-th call of a visit gets the n-th answer. Fails with graph.no_journal
+  // in a run that cannot be resumed.
+  virtual Result<json::Value> Ask(json::Value question) = 0;
   // For a node with a field of kind kSteps: how many steps that field has, and running one of them
   // on `state`. Templates of a step that the visit's own state answers are answered from it, the
   // others from `state`.

@@ -14,10 +14,19 @@ const NodeType* Table::Find(std::string_view name) const {
 
 const Table& BuiltinNodes() {
   static constexpr const NodeType* kTypes[] = {
-      &kDataTransformNode,    &kDebugNode,         &kDelayNode,
-      &kExtractAiMessageNode, &kForLoopNode,       &kHtmlTextTransformNode,
-      &kJsonProcessingNode,   &kManualTriggerNode, &kMergeNode,
-      &kNoOpTaskNode,         &kSetVariableNode,   &kStructuredRouterDispatchNode,
+      &kDataTransformNode,
+      &kDebugNode,
+      &kDelayNode,
+      &kExtractAiMessageNode,
+      &kForLoopNode,
+      &kHtmlTextTransformNode,
+      &kHumanInputNode,
+      &kJsonProcessingNode,
+      &kManualTriggerNode,
+      &kMergeNode,
+      &kNoOpTaskNode,
+      &kSetVariableNode,
+      &kStructuredRouterDispatchNode,
       &kSubWorkflowNode,
   };
   static const Table table(kTypes);
