@@ -26,7 +26,8 @@ Examples:
   caisson doctor                                       which walls stand on this host
 
 Exit codes: 0 done, 1 internal, 2 usage, 3 refused, 4 run failed, 5 limit hit,
-            6 unavailable, 7 no isolation, 8 file not readable or writable)";
+            6 unavailable, 7 no isolation, 8 file not readable or writable,
+            9 the run waits for an answer)";
 
 constexpr char kCheckFooter[] = R"(Examples:
   caisson check workflow.py
@@ -182,6 +183,10 @@ class CommandLine {
     AddServiceCommands(&app_, [this](ServiceArguments chosen) {
       service_ = std::move(chosen);
       chosen_ = &service_;
+    });
+    AddRunsCommands(&app_, [this](RunsCommand chosen) {
+      runs_ = std::move(chosen);
+      chosen_ = &runs_;
     });
     AddCompletions();
   }
@@ -350,15 +355,8 @@ class CommandLine {
         ->type_name("JSON");
     command->add_option("--config", run_.config, "The run's configuration: JSON or @file")
         ->type_name("JSON");
-    command->add_flag("--events", run_.events, "Write events to standard error, one JSON a line");
-    command->add_option("--events-file", run_.events_file, "Write events to this file")
-        ->type_name("FILE");
-    command->add_flag("--report", run_.report,
-                      "Write status, state, error, steps and duration, also when the run fails; "
-                      "else the final state only");
-    command->add_flag("-q,--quiet", run_.quiet, "No information and no warnings");
+    AddExecution(command, run_.execution);
     AddPolicy(command);
-    AddCredentials(command);
     AddQuantity(command, "--timeout", run_.timeout, ParseDuration, kTimeRange,
                 "Time for the whole run", "TIME");
     AddQuantity(command, "--state", run_.state_bytes, ParseBytes, kStateRange,
@@ -379,33 +377,6 @@ class CommandLine {
           run_.policy = name == "raise" ? graph::Policy::kRaise : graph::Policy::kDrop;
         },
         "What to do with state that has no JSON form on its way into a code node (drop)");
-  }
-
-  void AddCredentials(CLI::App* command) {
-    command
-        ->add_option_function<std::vector<std::string>>(
-            "--credential",
-            [this](const std::vector<std::string>& all) {
-              for (const std::string& text : all) run_.credentials.push_back(ParseCredential(text));
-            },
-            "A secret for [[NAME]]: NAME=env:VARIABLE or NAME=@file; may be repeated")
-        ->expected(1)
-        ->take_all()
-        ->type_name("NAME=PLACE");
-  }
-
-  static CredentialArgument ParseCredential(const std::string& text) {
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos && equals != 0) {
-      const std::string name = text.substr(0, equals);
-      const std::string place = text.substr(equals + 1);
-      if (place.starts_with("env:") && place.size() > 4) return {name, true, place.substr(4)};
-      if (place.starts_with("@") && place.size() > 1) return {name, false, place.substr(1)};
-    }
-    // The text may hold the secret itself: it is not repeated.
-    throw CLI::ValidationError("--credential",
-                               "write NAME=env:VARIABLE or NAME=@file; a secret itself does not "
-                               "belong on a command line, where others can see it");
   }
 
   void AddSchema() {
@@ -716,10 +687,11 @@ class CommandLine {
   MachinedArguments machined_;
   EgressArguments egress_;
   CompletionsArguments completions_;
+  RunsCommand runs_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
                DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
                BlockArguments*, ServiceArguments*, MachinedArguments*, EgressArguments*,
-               CompletionsArguments*>
+               CompletionsArguments*, RunsCommand*>
       chosen_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "cli/block_arguments.h"
+#include "cli/runs_arguments.h"
 #include "cli/service_arguments.h"
 #include "graph/run.h"
 #include "isolate/runtime.h"
@@ -45,24 +46,13 @@ struct CompileArguments {
   bool index = false;
 };
 
-// One --credential NAME=env:VAR or NAME=@file.
-struct CredentialArgument {
-  std::string name;
-  bool from_environment = false;
-  std::string place;  // the variable or the file
-};
-
 struct RunArguments {
   SourceArguments source;
   IsolationArguments isolation;
   std::string input = "{}";  // JSON, @file or "-"
   std::optional<std::string> config;
-  bool events = false;
-  std::optional<std::string> events_file;
-  bool report = false;
-  bool quiet = false;
+  ExecutionArguments execution;
   graph::Policy policy = graph::Policy::kDrop;
-  std::vector<CredentialArgument> credentials;
   std::optional<std::chrono::milliseconds> timeout;
   std::uint64_t state_bytes = graph::kDefaultStateBytes;
 };
@@ -151,7 +141,7 @@ using Arguments =
     std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
                  GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
                  ImagesArguments, BlockArguments, MachinedArguments, EgressArguments,
-                 ServiceArguments, CompletionsArguments>;
+                 ServiceArguments, CompletionsArguments, RunsCommand>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

@@ -47,15 +47,16 @@ TEST(Arguments, RunTakesEverything) {
   EXPECT_EQ(run.source.file, "w.py");
   EXPECT_EQ(run.source.format, workflow::DiagnosticFormat::kJson);
   EXPECT_EQ(run.source.mode, "restricted");
-  EXPECT_TRUE(run.source.strict && run.events && run.quiet && run.report);
+  EXPECT_TRUE(run.source.strict && run.execution.events && run.execution.quiet &&
+              run.execution.report);
   EXPECT_EQ(run.input, R"({"a":[1]})");
   EXPECT_EQ(run.config, "@c.json");
   EXPECT_EQ(run.policy, graph::Policy::kRaise);
-  ASSERT_EQ(run.credentials.size(), 2u);
-  EXPECT_TRUE(run.credentials[0].from_environment);
-  EXPECT_EQ(run.credentials[0].place, "A");
-  EXPECT_FALSE(run.credentials[1].from_environment);
-  EXPECT_EQ(run.credentials[1].name, "b");
+  ASSERT_EQ(run.execution.credentials.size(), 2u);
+  EXPECT_TRUE(run.execution.credentials[0].from_environment);
+  EXPECT_EQ(run.execution.credentials[0].place, "A");
+  EXPECT_FALSE(run.execution.credentials[1].from_environment);
+  EXPECT_EQ(run.execution.credentials[1].name, "b");
   EXPECT_EQ(run.timeout, std::chrono::milliseconds(1500));
   EXPECT_TRUE(run.isolation.allow_unjailed);
   EXPECT_EQ(run.isolation.workers, 3);

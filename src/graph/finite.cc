@@ -37,7 +37,8 @@ Result<void> CheckRecordable(const json::Value& value) {
       .code = errors::kGraphNotRecordable,
       .message = "the node's result has a number that is not finite at " + path.Finish() +
                  ", and a recorded run keeps JSON only",
-      .details = "give another value for it, or run without a record (caisson run --no-record)"});
+      .details =
+          "give another value for it, or run without a record (caisson run --durability none)"});
 }
 
 }  // namespace caisson::graph

@@ -44,6 +44,7 @@ struct GraphProgress {
   std::map<std::string, Update, std::less<>> finished;                   // of these
   std::map<std::string, std::vector<json::Value>, std::less<>> answers;  // to these, in order
   std::map<std::string, GraphProgress, std::less<>> inside;              // of their subgraphs
+  bool has_begun() const { return steps > 0 || !current.empty(); }
   bool step_is_finished() const { return !current.empty() && finished.size() == current.size(); }
 };
 

@@ -17,10 +17,10 @@ std::optional<Clock::time_point> DeadlineOf(const RunConfig& config) {
   return Clock::now() + *config.timeout;
 }
 
-// The run's configurable values, with the run's id as thread_id.
+// The run's configurable values; the run is a thread of its own unless they say another one.
 json::Object Configurable(const RunConfig& config, const std::string& run_id) {
   json::Object configurable = config.configurable;
-  configurable.Set("thread_id", run_id);
+  if (!configurable.Contains("thread_id")) configurable.Set("thread_id", run_id);
   return configurable;
 }
 

@@ -55,7 +55,7 @@ struct RunConfig {
   std::optional<std::chrono::milliseconds> timeout;  // of the whole run
   NodePolicies policies;                             // retries and time limits of nodes
   UsageLimits budget;
-  std::string run_id;  // configurable.thread_id; empty: a fresh UUID
+  std::string run_id;  // empty: a fresh UUID
   std::optional<std::string> workspace_id;
 };
 

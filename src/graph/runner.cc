@@ -22,7 +22,7 @@ class Runner {
         state_(state),
         steps_(steps),
         delta_(delta),
-        from_(visit.from != nullptr && !visit.from->current.empty() ? visit.from : nullptr),
+        from_(visit.from != nullptr && visit.from->has_begun() ? visit.from : nullptr),
         current_(visit.graph.first_step),
         marks_(visit.graph.nodes.size(), 0) {}
   // What the graph's state has grown by is no longer held when the graph has ended.

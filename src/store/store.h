@@ -7,16 +7,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "store/transactions.h"
 
 namespace caisson::store {
 
@@ -334,36 +332,6 @@ class Rows {
   virtual Result<void> PurgeIdempotency(Milliseconds before) = 0;
 };
 
-class Store {
- public:
-  virtual ~Store() = default;
-
-  // One transaction; what `work` fails with is returned, and nothing of it is kept then. Writers
-  // wait for one another, also between processes; readers wait for nobody.
-  template <typename Work>
-  auto Write(Work work) -> std::invoke_result_t<Work, Rows&> {
-    return Run<std::invoke_result_t<Work, Rows&>>(true, std::move(work));
-  }
-  // A consistent view of one moment; `work` must not change anything.
-  template <typename Work>
-  auto Read(Work work) -> std::invoke_result_t<Work, Rows&> {
-    return Run<std::invoke_result_t<Work, Rows&>>(false, std::move(work));
-  }
-
- protected:
-  virtual Result<void> Transact(bool writes, const std::function<Result<void>(Rows&)>& work) = 0;
-
- private:
-  template <typename Returned, typename Work>
-  Returned Run(bool writes, Work work) {
-    std::optional<Returned> returned;
-    CAISSON_TRY(Transact(writes, [&](Rows& rows) -> Result<void> {
-      returned = work(rows);
-      if (!*returned) return Fail(returned->error());
-      return {};
-    }));
-    return *std::move(returned);
-  }
-};
+using Store = Transactions<Rows>;
 
 }  // namespace caisson::store

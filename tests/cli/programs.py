@@ -29,9 +29,13 @@ class Result:
         return json.loads(self.stdout)
 
 
+# The record of the runs that tests start.
+_RECORDS = tempfile.TemporaryDirectory(prefix="caisson-records-")
+
+
 def environment(extra: dict | None = None) -> dict:
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    return kept | (extra or {})
+    return kept | {"CAISSON_STORE": f"{_RECORDS.name}/runs.db"} | (extra or {})
 
 
 def caisson(*arguments: str, stdin: bytes | str = b"", cwd=ROOT, env: dict | None = None, program=None,

@@ -220,7 +220,7 @@ def orcheo_workflow():
                 return process.returncode, stderr.read(), usage.ru_maxrss
 
     def test_a_state_that_is_too_large_ends_the_run(self):
-        code, said, kib = self.run_it()
+        code, said, kib = self.run_it("--durability", "none")
         self.assertEqual(code, 5, said)
         self.assertIn("graph.state_too_large", said)
         self.assertIn("node 'n1', step 2: the run's state would be larger than 268435456 bytes", said)
@@ -228,9 +228,15 @@ def orcheo_workflow():
         self.assertLess(kib, 100_000)
 
     def test_neither_result_nor_events_cost_a_copy_of_it(self):
-        code, said, kib = self.run_it("--state", "4GiB", "--events-file", "/dev/null")
+        code, said, kib = self.run_it("--state", "4GiB", "--events-file", "/dev/null", "--durability", "none")
         self.assertEqual(code, 0, said)
         self.assertLess(kib, 100_000)
+
+    def test_a_record_has_a_limit_of_its_own(self):
+        code, said, _ = self.run_it("--state", "4GiB")
+        self.assertEqual(code, 5, said)
+        self.assertIn("error[store.too_large]", said)
+        self.assertIn("the run's end cannot be recorded", said)
 
     def test_a_larger_limit_and_a_smaller_one(self):
         small = caisson("run", "-", "-q", "--state", "100KiB",

@@ -45,6 +45,7 @@ struct Dispatch {
   ExitCode operator()(const BlockArguments& wish) { return Block(wish, console); }
   ExitCode operator()(const MachinedArguments& wish) { return Machined(wish, console); }
   ExitCode operator()(const EgressArguments& wish) { return ExplainEgress(wish, console); }
+  ExitCode operator()(const RunsCommand& wish) { return ManageRuns(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }
 };
 

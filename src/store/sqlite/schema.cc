@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite/schema.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
-#include "errors/store.h"
+#include "store/sqlite/migration.h"
 
 namespace caisson::store::sqlite {
 namespace {
@@ -108,35 +106,8 @@ CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name)
   WHERE state NOT IN ('destroying', 'destroyed', 'failed');
 )"};
 
-Result<std::int64_t> VersionOf(Database& database) {
-  CAISSON_ASSIGN(auto statement, database.Prepare("PRAGMA user_version"));
-  CAISSON_TRY(statement->Step());
-  return statement->Integer(0);
-}
-
-Result<void> TakeSteps(Database& database) {
-  CAISSON_ASSIGN(const std::int64_t version, VersionOf(database));
-  const auto newest = static_cast<std::int64_t>(kSteps.size());
-  if (version > newest) {
-    return Fail(errors::kStoreVersion,
-                fmt::format("the store has schema version {}, this program knows {}; run the "
-                            "program that made it, or a newer one",
-                            version, newest));
-  }
-  for (std::int64_t step = version; step < newest; ++step) {
-    CAISSON_TRY(database.Execute(kSteps[static_cast<std::size_t>(step)]));
-  }
-  if (version == newest) return {};
-  return database.Execute(fmt::format("PRAGMA user_version = {}", newest).c_str());
-}
-
 }  // namespace
 
-Result<void> Migrate(Database& database) {
-  CAISSON_TRY(database.Execute("BEGIN IMMEDIATE"));
-  auto taken = TakeSteps(database);
-  CAISSON_TRY(database.Execute(taken ? "COMMIT" : "ROLLBACK"));
-  return taken;
-}
+Result<void> Migrate(Database& database) { return TakeSteps(database, kSteps); }
 
 }  // namespace caisson::store::sqlite

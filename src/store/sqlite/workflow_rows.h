@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of workflow runs over one connection, inside a transaction that somebody else began.
+#pragma once
+
+#include "store/sqlite/database.h"
+#include "store/workflows.h"
+
+namespace caisson::store::sqlite {
+
+class SqliteWorkflowRows final : public WorkflowRows {
+ public:
+  explicit SqliteWorkflowRows(Database& database) : database_(database) {}
+
+  Result<void> PutWorkflow(const Workflow& workflow) override;
+  Result<std::optional<Workflow>> FindWorkflow(const std::string& hash) override;
+  Result<std::int64_t> InsertRun(const WorkflowRun& run) override;
+  Result<std::optional<WorkflowRun>> FindRun(const std::string& id) override;
+  Result<std::vector<WorkflowRun>> RunsLike(const std::string& prefix, std::int64_t limit) override;
+  Result<std::vector<WorkflowRun>> Runs(const RunFilter& filter) override;
+  Result<void> UpdateRun(const WorkflowRun& run) override;
+  Result<void> DeleteRun(std::int64_t number) override;
+  Result<std::optional<Claim>> FindClaim(std::int64_t number) override;
+  Result<void> AppendEvents(std::int64_t number, const RunEvents& events) override;
+  Result<std::vector<RunEvents>> EventsAfter(std::int64_t number, std::int64_t after,
+                                             std::int64_t limit) override;
+  Result<void> PutSnapshot(std::int64_t number, const RunSnapshot& snapshot) override;
+  Result<std::optional<RunSnapshot>> SnapshotAt(std::int64_t number,
+                                                std::int64_t sequence) override;
+
+ private:
+  Database& database_;
+};
+
+}  // namespace caisson::store::sqlite

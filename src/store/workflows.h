@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workflow runs leave behind: the frozen workflows, the runs with their events and snapshots,
+// sealed secrets. Plain rows, no policy: who may write a run's events, and what they mean, is
+// decided in src/runs and src/graph. Several processes may use one store at a time. Rows belong to
+// the call that they were given to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "store/transactions.h"
+
+namespace caisson::store {
+
+using Milliseconds = std::int64_t;  // since 1970, UTC
+
+struct Workflow {
+  std::string hash;  // of the IR's canonical bytes
+  std::string ir;    // these bytes
+  std::string name;  // of the file that it came from, as far as known
+  Milliseconds created_at = 0;
+};
+
+struct WorkflowRun {
+  std::int64_t number = 0;  // given by the store; below 2^31
+  std::string id;
+  std::string workflow;  // hash
+  std::string name;
+  std::string status;    // of graph::RunStatusName, or "running"
+  std::string settings;  // a JSON object (runs/settings.h)
+  std::string owner;     // who runs it; empty: nobody
+  Milliseconds lease_until = 0;
+  bool cancel = false;  // the owner is asked to stop it
+  std::string parent;   // id of the run that it was forked from; empty: none
+  std::int64_t parent_step = 0;
+  std::int64_t steps = 0;  // completed, when it was last left
+  std::string error;       // of its last end: a JSON object, or empty
+  std::string questions;   // a JSON array, or empty
+  Milliseconds created_at = 0;
+  Milliseconds updated_at = 0;
+  std::optional<Milliseconds> ended_at;
+};
+
+struct RunFilter {
+  std::vector<std::string> statuses;  // empty: all
+  std::string workflow;               // hash; empty: all
+  std::int64_t limit = 100;
+  std::int64_t offset = 0;
+};
+
+// Events that became safe together, and all of which were one super-step at most.
+struct RunEvents {
+  std::int64_t first = 0;  // sequence numbers; below 2^32
+  std::int64_t last = 0;
+  std::string lines;  // one JSON document each, ended by "\n"
+};
+
+// What the events up to a sequence number come to.
+struct RunSnapshot {
+  std::int64_t sequence = 0;
+  std::string progress;  // JSON (graph::Progress)
+};
+
+// Finders give an empty optional when there is no such row. Inserting what exists already fails
+// with store.conflict; else with store.failed, store.full, store.locked or store.corrupt.
+class WorkflowRows {
+ public:
+  virtual ~WorkflowRows() = default;
+
+  virtual Result<void> PutWorkflow(const Workflow& workflow) = 0;  // unless it is there
+  virtual Result<std::optional<Workflow>> FindWorkflow(const std::string& hash) = 0;
+
+  virtual Result<std::int64_t> InsertRun(const WorkflowRun& run) = 0;  // gives its number
+  virtual Result<std::optional<WorkflowRun>> FindRun(const std::string& id) = 0;
+  // All whose id begins so, at most `limit`.
+  virtual Result<std::vector<WorkflowRun>> RunsLike(const std::string& prefix,
+                                                    std::int64_t limit) = 0;
+  virtual Result<std::vector<WorkflowRun>> Runs(const RunFilter& filter) = 0;  // newest first
+  // Writes all but number, id, workflow, parent and created_at.
+  virtual Result<void> UpdateRun(const WorkflowRun& run) = 0;
+  virtual Result<void> DeleteRun(std::int64_t number) = 0;
+
+  // The owner and the wish to cancel alone, which are looked at with every step.
+  struct Claim {
+    std::string owner;
+    bool cancel = false;
+  };
+  virtual Result<std::optional<Claim>> FindClaim(std::int64_t number) = 0;
+
+  virtual Result<void> AppendEvents(std::int64_t number, const RunEvents& events) = 0;
+  // Those with a sequence number above `after`, in order; the first may also hold some before.
+  virtual Result<std::vector<RunEvents>> EventsAfter(std::int64_t number, std::int64_t after,
+                                                     std::int64_t limit) = 0;
+  virtual Result<void> PutSnapshot(std::int64_t number, const RunSnapshot& snapshot) = 0;
+  // The last one at or before that sequence number.
+  virtual Result<std::optional<RunSnapshot>> SnapshotAt(std::int64_t number,
+                                                        std::int64_t sequence) = 0;
+};
+
+using WorkflowStore = Transactions<WorkflowRows>;
+
+}  // namespace caisson::store
