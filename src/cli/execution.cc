@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/execution.h"
 
-#include <cstdlib>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -9,35 +8,14 @@
 
 #include "base/foreign_text.h"
 #include "cli/commands.h"
-#include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/isolation.h"
 #include "cli/run_report.h"
-#include "errors/cli.h"
 #include "errors/graph.h"
 #include "json/writer.h"
 
 namespace caisson::cli {
 namespace {
-
-constexpr std::size_t kMaxSecretBytes = 1u << 20;
-
-Result<std::string> ReadSecret(const CredentialArgument& argument) {
-  if (argument.from_environment) {
-    const char* value = std::getenv(argument.place.c_str());
-    if (value != nullptr) return value;
-    return Fail(errors::kCliCredentialUnreadable, "credential '" + argument.name +
-                                                      "': the environment variable " +
-                                                      argument.place + " is not set");
-  }
-  auto text = ReadFile(argument.place, kMaxSecretBytes);
-  if (!text) {
-    return Fail(errors::kCliCredentialUnreadable,
-                "credential '" + argument.name + "': " + text.error().message);
-  }
-  if (text->ends_with('\n')) text->pop_back();  // the one that editors and echo add
-  return text;
-}
 
 std::function<void(nodes::LogLevel, std::string_view)> LogTo(Console& console) {
   return [&console](nodes::LogLevel level, std::string_view message) {
@@ -114,15 +92,6 @@ void SayQuestions(const graph::RunResult& result, Console& console) {
 }
 
 }  // namespace
-
-Result<graph::StaticCredentials> ReadCredentials(const std::vector<CredentialArgument>& arguments) {
-  graph::StaticCredentials credentials;
-  for (const CredentialArgument& argument : arguments) {
-    CAISSON_ASSIGN(std::string secret, ReadSecret(argument));
-    credentials.Add(argument.name, std::move(secret));
-  }
-  return credentials;
-}
 
 Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& make_record,
                                  const RunIt& run_it, EventStream& events, Console& console) {

@@ -19,16 +19,13 @@
 
 namespace caisson::cli {
 
-// The credentials that the command line names. Fails with cli.credential_unreadable.
-Result<graph::StaticCredentials> ReadCredentials(const std::vector<CredentialArgument>& arguments);
-
 // What is made ready before a run, so that one that will be refused has not begun.
 struct Execution {
   const graph::Plan& plan;
   const graph::RunConfig& config;
   const ExecutionArguments& arguments;
   const IsolationArguments& isolation;
-  graph::StaticCredentials& credentials;
+  graph::CredentialResolver& credentials;
 };
 // Gives the run its services. `make_record` (may be null) is called once everything else is there;
 // what it gives is the run's journal.

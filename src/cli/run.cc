@@ -8,6 +8,7 @@
 #include "cli/execution.h"
 #include "cli/files.h"
 #include "cli/mode.h"
+#include "cli/run_credentials.h"
 #include "cli/run_store.h"
 #include "cli/source.h"
 #include "errors/cli.h"
@@ -44,7 +45,6 @@ struct Preparation {
   json::Value input;
   runs::Settings settings;
   graph::RunConfig config;
-  graph::StaticCredentials credentials;
 };
 
 Result<Preparation> Prepare(const RunArguments& arguments) {
@@ -58,7 +58,6 @@ Result<Preparation> Prepare(const RunArguments& arguments) {
   }
   CAISSON_ASSIGN(preparation.settings, ReadSettings(arguments));
   CAISSON_ASSIGN(preparation.config, ConfigOf(preparation.settings, graph::RandomUuid()));
-  CAISSON_ASSIGN(preparation.credentials, ReadCredentials(arguments.execution.credentials));
   return preparation;
 }
 
@@ -74,8 +73,10 @@ Result<graph::RunResult> Carry(const graph::Plan& plan, Preparation preparation,
                                       preparation.config, preparation.input);
     };
   }
+  CAISSON_ASSIGN(RunCredentials credentials,
+                 RunCredentials::Open(arguments.execution, store.get()));
   const Execution execution{plan, preparation.config, arguments.execution, arguments.isolation,
-                            preparation.credentials};
+                            credentials.resolver()};
   return Execute(
       execution, make_record,
       [&](const graph::Services& services) {

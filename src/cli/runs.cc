@@ -14,6 +14,7 @@
 #include "cli/execution.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
+#include "cli/run_credentials.h"
 #include "cli/run_store.h"
 #include "errors/cli.h"
 #include "errors/graph.h"
@@ -149,7 +150,8 @@ Result<LoadedSource> LoadWorkflow(const runs::Held& held) {
 }
 
 // Goes on with a run that is held.
-Result<ExitCode> GoOn(runs::Held held, const RunsArguments& arguments, Console& console) {
+Result<ExitCode> GoOn(store::WorkflowStore& store, runs::Held held, const RunsArguments& arguments,
+                      Console& console) {
   CAISSON_ASSIGN(const json::Object answers, ReadAnswers(arguments, held.progress));
   if (arguments.config) {
     CAISSON_ASSIGN(held.settings.document, ReadJsonArgument(*arguments.config, "--config"));
@@ -160,14 +162,13 @@ Result<ExitCode> GoOn(runs::Held held, const RunsArguments& arguments, Console& 
   options.runtimes = held.settings.runtimes;
   CAISSON_ASSIGN(const graph::Plan plan,
                  graph::Plan::Create(source.graph, nodes::BuiltinNodes(), {.compile = options}));
-  CAISSON_ASSIGN(graph::StaticCredentials credentials,
-                 ReadCredentials(arguments.execution.credentials));
+  CAISSON_ASSIGN(RunCredentials credentials, RunCredentials::Open(arguments.execution, &store));
   EventStream events(console);
   if (arguments.execution.events_file) {
     CAISSON_TRY(events.Open(*arguments.execution.events_file));
   }
   IsolationArguments isolation{arguments.allow_unjailed, arguments.workers, config.limits};
-  const Execution execution{plan, config, arguments.execution, isolation, credentials};
+  const Execution execution{plan, config, arguments.execution, isolation, credentials.resolver()};
   CAISSON_ASSIGN(
       const graph::RunResult result,
       Execute(
@@ -182,12 +183,14 @@ Result<ExitCode> GoOn(runs::Held held, const RunsArguments& arguments, Console& 
   return code;
 }
 
-ExitCode HoldAndGoOn(runs::Runs& runs, const RunsArguments& arguments, Console& console) {
+ExitCode HoldAndGoOn(store::WorkflowStore& store, const RunsArguments& arguments,
+                     Console& console) {
+  runs::Runs runs(store);
   const bool is_fork = arguments.action == RunsArguments::Action::kFork;
   auto held = is_fork ? runs.Fork(arguments.id, *arguments.step) : runs.Claim(arguments.id);
   if (!held) return console.Complain(held.error());
   if (is_fork) console.Info("the fork is the run " + held->record->run().id);
-  auto code = GoOn(*std::move(held), arguments, console);
+  auto code = GoOn(store, *std::move(held), arguments, console);
   return code ? *code : console.Complain(code.error());
 }
 
@@ -235,13 +238,17 @@ ExitCode Act(const RunsArguments& arguments, Console& console) {
       return Cancel(runs, arguments, console);
     case RunsArguments::Action::kResume:
     case RunsArguments::Action::kFork:
-      return HoldAndGoOn(runs, arguments, console);
+      return HoldAndGoOn(**store, arguments, console);
     case RunsArguments::Action::kEvents:
       return Events(runs, arguments, console);
     case RunsArguments::Action::kRemove:
       return Remove(runs, arguments, console);
   }
   std::abort();
+}
+
+ExitCode Act(const SecretsArguments& arguments, Console& console) {
+  return ManageSecrets(arguments, console);
 }
 
 ExitCode Act(const BackupArguments& arguments, Console& console) {

@@ -30,9 +30,16 @@ struct CredentialArgument {
   std::string place;  // the variable or the file
 };
 
+// Where the key of the vault is: "env:VARIABLE", "@FILE" or "cmd:COMMAND"; unset: where
+// CAISSON_VAULT_KEY, CAISSON_VAULT_KEY_FILE or CAISSON_VAULT_KEY_COMMAND say.
+struct VaultArguments {
+  std::optional<std::string> key;
+};
+
 // How a run is carried out and shown, whether it begins or goes on.
 struct ExecutionArguments {
   RecordArguments record;
+  VaultArguments vault;
   std::vector<CredentialArgument> credentials;
   bool events = false;
   std::optional<std::string> events_file;
@@ -64,7 +71,19 @@ struct BackupArguments {
   std::string copy;
 };
 
-using RunsCommand = std::variant<RunsArguments, BackupArguments>;
+struct SecretsArguments {
+  enum class Action { kSet, kList, kRemove, kRotateKey, kNewKey };
+  Action action = Action::kList;
+  RecordArguments record;
+  VaultArguments vault;
+  std::string name;        // of a secret; newkey: the file
+  std::string from = "-";  // set: "-", "env:VARIABLE" or "@FILE"
+  bool oauth = false;      // set
+  bool json = false;       // list
+  std::string new_key;     // rotate-key: a place
+};
+
+using RunsCommand = std::variant<RunsArguments, BackupArguments, SecretsArguments>;
 void AddRunsCommands(CLI::App* app, const std::function<void(RunsCommand)>& take);
 
 }  // namespace caisson::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -23,6 +24,19 @@ constexpr char kBackupFooter[] = R"(Runs may go on meanwhile. The copy is a stor
 
 Example:
   caisson backup runs-2026-12-01.db)";
+
+constexpr char kSecretsFooter[] =
+    R"(A value is read from standard input, a file or a variable, never from the command line. The key
+is that of --vault-key (env:VARIABLE, @FILE or cmd:COMMAND), else CAISSON_VAULT_KEY, else that in the
+file CAISSON_VAULT_KEY_FILE, else what CAISSON_VAULT_KEY_COMMAND prints.
+
+Examples:
+  caisson secrets new-key ~/.config/caisson/vault.key
+  export CAISSON_VAULT_KEY_FILE=~/.config/caisson/vault.key
+  caisson secrets set api_key < api_key.txt
+  caisson secrets set mail --oauth --from @tokens.json
+  caisson secrets list
+  caisson secrets rotate-key --new-key @new.key)";
 
 CLI::App* Action(CLI::App* runs, const char* name, const char* help) {
   CLI::App* command = runs->add_subcommand(name, help);
@@ -69,6 +83,13 @@ void AddDurability(CLI::App* command, RecordArguments& record, bool may_be_none)
                       "the last moments a power cut; full: these, too") +
               (may_be_none ? "; none: the run is not recorded" : "") + " (normal)")
       ->type_name(shown);
+}
+
+void AddVaultKey(CLI::App* command, VaultArguments& vault) {
+  command
+      ->add_option("--vault-key", vault.key,
+                   "Where the key of the vault is: env:VARIABLE, @FILE or cmd:COMMAND")
+      ->type_name("PLACE");
 }
 
 using Take = std::function<void(RunsCommand)>;
@@ -178,6 +199,49 @@ void AddSimple(CLI::App* runs, const char* name, const char* help, RunsArguments
   Finish(command, arguments, action, take);
 }
 
+void AddSecrets(CLI::App* app, const Take& take) {
+  using Action_ = SecretsArguments::Action;
+  CLI::App* secrets = app->add_subcommand("secrets", "Keep the secrets of [[placeholders]]");
+  secrets->footer(kSecretsFooter);
+  secrets->set_help_flag("-h,--help", "Print this help and exit");
+  secrets->require_subcommand(1);
+  const auto arguments = std::make_shared<SecretsArguments>();
+  const auto add = [&](const char* name, const char* help, Action_ action) {
+    CLI::App* command = Action(secrets, name, help);
+    command->final_callback([arguments, action, take] {
+      arguments->action = action;
+      take(*arguments);
+    });
+    if (action != Action_::kNewKey) AddStore(command, arguments->record);
+    return command;
+  };
+  const auto add_name = [&](CLI::App* command) {
+    command->add_option("NAME", arguments->name, "Its name, as in [[NAME]]")
+        ->required()
+        ->type_name("");
+  };
+  CLI::App* set = add("set", "Keep a secret, in place of one of that name", Action_::kSet);
+  add_name(set);
+  set->add_option("--from", arguments->from,
+                  "Where the value is: - (standard input), env:VARIABLE or @FILE (-)")
+      ->type_name("PLACE");
+  set->add_flag("--oauth", arguments->oauth,
+                "The value is a JSON object of access_token, refresh_token, expires_at");
+  AddVaultKey(set, arguments->vault);
+  CLI::App* list = add("list", "Show names and kinds, no values", Action_::kList);
+  list->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  add_name(add("rm", "Forget a secret", Action_::kRemove));
+  CLI::App* rotate = add("rotate-key", "Seal all secrets under a new key", Action_::kRotateKey);
+  rotate
+      ->add_option("--new-key", arguments->new_key,
+                   "Where the new key is: env:VARIABLE, @FILE or cmd:COMMAND")
+      ->required()
+      ->type_name("PLACE");
+  AddVaultKey(rotate, arguments->vault);
+  CLI::App* new_key = add("new-key", "Make a file with a new key", Action_::kNewKey);
+  new_key->add_option("FILE", arguments->name, "A new file")->required()->type_name("");
+}
+
 }  // namespace
 
 void AddExecution(CLI::App* command, ExecutionArguments& arguments) {
@@ -201,6 +265,7 @@ void AddExecution(CLI::App* command, ExecutionArguments& arguments) {
       ->expected(1)
       ->take_all()
       ->type_name("NAME=PLACE");
+  AddVaultKey(command, arguments.vault);
   AddStore(command, arguments.record);
   AddDurability(command, arguments.record, command->get_name() == "run");
 }
@@ -221,6 +286,7 @@ void AddRunsCommands(CLI::App* app, const Take& take) {
   AddSimple(runs, "rm", "Forget a run with all its events", RunsArguments::Action::kRemove,
             arguments, take);
 
+  AddSecrets(app, take);
   CLI::App* backup = app->add_subcommand("backup", "Copy the database of runs while it is in use");
   backup->footer(kBackupFooter);
   backup->set_help_flag("-h,--help", "Print this help and exit");

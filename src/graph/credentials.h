@@ -24,6 +24,11 @@ struct CredentialReference {
 // From the text between the brackets; nullopt when it names nothing.
 std::optional<CredentialReference> ParseCredentialBody(std::string_view body);
 
+// The part that a placeholder's path names: of a plain secret, and of the tokens of OAuth, an
+// object. Fail with graph.credential_path.
+Result<json::Value> SecretPart(const json::Value& secret, const std::vector<std::string>& path);
+Result<json::Value> OauthPart(json::Object tokens, const std::vector<std::string>& path);
+
 class CredentialResolver {
  public:
   virtual ~CredentialResolver() = default;
@@ -42,6 +47,18 @@ class StaticCredentials final : public CredentialResolver {
 
  private:
   std::map<std::string, std::string, std::less<>> secrets_;
+};
+
+// Asks one resolver, and another one for what the first does not have. Either may be null.
+class CredentialChain final : public CredentialResolver {
+ public:
+  CredentialChain(CredentialResolver* first, CredentialResolver* second)
+      : first_(first), second_(second) {}
+  Result<json::Value> Resolve(const CredentialReference& reference) override;
+
+ private:
+  CredentialResolver* first_;
+  CredentialResolver* second_;
 };
 
 }  // namespace caisson::graph

@@ -65,6 +65,16 @@ struct RunSnapshot {
   std::string progress;  // JSON (graph::Progress)
 };
 
+// A secret; what it is sealed with is not in the store (src/vault).
+struct Secret {
+  std::string id;  // a UUID
+  std::string name;
+  std::string kind;  // "secret", "oauth"
+  std::string sealed;
+  Milliseconds created_at = 0;
+  Milliseconds updated_at = 0;
+};
+
 // Finders give an empty optional when there is no such row. Inserting what exists already fails
 // with store.conflict; else with store.failed, store.full, store.locked or store.corrupt.
 class WorkflowRows {
@@ -99,6 +109,14 @@ class WorkflowRows {
   // The last one at or before that sequence number.
   virtual Result<std::optional<RunSnapshot>> SnapshotAt(std::int64_t number,
                                                         std::int64_t sequence) = 0;
+
+  virtual Result<void> PutSecret(const Secret& secret) = 0;  // inserts or replaces, by id
+  virtual Result<std::optional<Secret>> FindSecret(const std::string& id_or_name) = 0;
+  virtual Result<std::vector<Secret>> Secrets() = 0;  // by name
+  virtual Result<bool> DeleteSecret(const std::string& id_or_name) = 0;
+  // A sealed text by which a key is known; empty: there is none yet.
+  virtual Result<std::string> KeyCheck() = 0;
+  virtual Result<void> PutKeyCheck(const std::string& sealed) = 0;
 };
 
 using WorkflowStore = Transactions<WorkflowRows>;

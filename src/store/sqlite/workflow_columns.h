@@ -23,6 +23,20 @@ struct Table<Workflow> {
 };
 
 template <>
+struct Table<Secret> {
+  static constexpr const char* kName = "secrets";
+  template <typename Row, typename Visit>
+  static void Columns(Row& row, Visit visit) {
+    visit("id", row.id);
+    visit("name", row.name);
+    visit("kind", row.kind);
+    visit("sealed", row.sealed);
+    visit("created_at", row.created_at);
+    visit("updated_at", row.updated_at);
+  }
+};
+
+template <>
 struct Table<WorkflowRun> {
   static constexpr const char* kName = "runs";
   static constexpr std::array<std::string_view, 6> kFixed{"number", "id",          "workflow",

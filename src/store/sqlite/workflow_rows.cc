@@ -125,4 +125,29 @@ Result<std::optional<RunSnapshot>> SqliteWorkflowRows::SnapshotAt(std::int64_t n
   return RunSnapshot{statement->Integer(0) % kPerRun, statement->Text(1)};
 }
 
+Result<void> SqliteWorkflowRows::PutSecret(const Secret& secret) {
+  return InsertRow(database_, secret, "INSERT OR REPLACE");
+}
+Result<std::optional<Secret>> SqliteWorkflowRows::FindSecret(const std::string& id_or_name) {
+  return SelectOne<Secret>(database_, "WHERE id = ? OR name = ? ORDER BY id <> ? LIMIT 1",
+                           id_or_name, id_or_name, id_or_name);
+}
+Result<std::vector<Secret>> SqliteWorkflowRows::Secrets() {
+  return Select<Secret>(database_, "ORDER BY name");
+}
+Result<bool> SqliteWorkflowRows::DeleteSecret(const std::string& id_or_name) {
+  CAISSON_TRY(
+      Do(database_, "DELETE FROM secrets WHERE id = ? OR name = ?", id_or_name, id_or_name));
+  return database_.changes() > 0;
+}
+
+Result<std::string> SqliteWorkflowRows::KeyCheck() {
+  CAISSON_ASSIGN(auto statement, database_.Prepare("SELECT sealed FROM vault_key"));
+  CAISSON_ASSIGN(const bool found, statement->Step());
+  return found ? statement->Text(0) : std::string();
+}
+Result<void> SqliteWorkflowRows::PutKeyCheck(const std::string& sealed) {
+  return Do(database_, "INSERT OR REPLACE INTO vault_key (one, sealed) VALUES (1, ?)", sealed);
+}
+
 }  // namespace caisson::store::sqlite

@@ -26,6 +26,12 @@ class SqliteWorkflowRows final : public WorkflowRows {
   Result<void> PutSnapshot(std::int64_t number, const RunSnapshot& snapshot) override;
   Result<std::optional<RunSnapshot>> SnapshotAt(std::int64_t number,
                                                 std::int64_t sequence) override;
+  Result<void> PutSecret(const Secret& secret) override;
+  Result<std::optional<Secret>> FindSecret(const std::string& id_or_name) override;
+  Result<std::vector<Secret>> Secrets() override;
+  Result<bool> DeleteSecret(const std::string& id_or_name) override;
+  Result<std::string> KeyCheck() override;
+  Result<void> PutKeyCheck(const std::string& sealed) override;
 
  private:
   Database& database_;

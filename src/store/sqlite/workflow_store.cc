@@ -17,7 +17,7 @@ namespace caisson::store::sqlite {
 namespace {
 
 // Only ever add to the end: files out there have had the first ones.
-constexpr std::array<const char*, 1> kSteps{R"(
+constexpr std::array<const char*, 2> kSteps{R"(
 CREATE TABLE workflows (
   hash TEXT PRIMARY KEY, ir TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL
 ) STRICT;
@@ -33,6 +33,13 @@ CREATE INDEX runs_by_status ON runs (status, number);
 CREATE INDEX runs_by_workflow ON runs (workflow, number);
 CREATE TABLE run_events (key INTEGER PRIMARY KEY, last INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
 CREATE TABLE run_snapshots (key INTEGER PRIMARY KEY, progress TEXT NOT NULL) STRICT;
+)",
+                                            R"(
+CREATE TABLE secrets (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, sealed TEXT NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE vault_key (one INTEGER PRIMARY KEY CHECK (one = 1), sealed TEXT NOT NULL) STRICT;
 )"};
 
 }  // namespace
