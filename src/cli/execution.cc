@@ -12,6 +12,7 @@
 #include "cli/isolation.h"
 #include "cli/run_report.h"
 #include "errors/graph.h"
+#include "http/outbound.h"
 #include "json/writer.h"
 
 namespace caisson::cli {
@@ -115,6 +116,8 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
   services.micropython = runtimes.micropython();
   services.cpython = runtimes.cpython();
   services.credentials = &execution.credentials;
+  const auto network = http::MakeOutbound({});
+  services.network = network.get();
   services.journal = record.get();
   if (execution.arguments.events || execution.arguments.events_file) services.events = &events;
   services.log = LogTo(console);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors/graph.h"
 #include "errors/nodes.h"
+#include "errors/outbound.h"
 #include "graph/context.h"
 #include "graph/finite.h"
 #include "graph/redaction.h"
+#include "graph/visit_network.h"
 #include "json/truth.h"
 #include "nodes/python_text.h"
 #include "workflow/registry.h"
@@ -25,7 +27,8 @@ class VisitHost final : public nodes::Host {
         native_(native),
         name_(name),
         state_(state),
-        secrets_(secrets) {}
+        secrets_(secrets),
+        network_(context.services.network, visit.interrupt, context.services.stop) {}
   // What its steps gave has gone, or is part of the node's own result and counted there.
   ~VisitHost() override { context_.budget.Change(-static_cast<std::int64_t>(held_)); }
   VisitHost(const VisitHost&) = delete;
@@ -38,6 +41,11 @@ class VisitHost final : public nodes::Host {
     context_.Log(level, secrets_.Redact(std::string(message)));
   }
   Result<json::Value> Ask(json::Value question) override;
+  Result<http::Outbound*> Network() override {
+    if (network_.exists()) return &network_;
+    return Fail(errors::kOutboundNoNetwork,
+                "the node sends requests, but this run has no network for its nodes");
+  }
   std::size_t StepCount() const override {
     const json::Value& steps = native_.steps.raw();
     return steps.is_array() ? steps.as_array().size() : 0;
@@ -51,6 +59,7 @@ class VisitHost final : public nodes::Host {
   const std::string& name_;
   const nodes::State& state_;
   const SecretKeeper& secrets_;
+  VisitNetwork network_;
   std::size_t held_ = 0;  // the weight of what the steps gave
 };
 

@@ -24,6 +24,7 @@
 #include "graph/plan.h"
 #include "graph/policy.h"
 #include "graph/progress.h"
+#include "http/outbound.h"
 #include "isolate/runtime.h"
 #include "json/value.h"
 #include "nodes/node.h"
@@ -75,6 +76,7 @@ struct Services {
   }
 
   CredentialResolver* credentials = nullptr;  // needed when a visited node has a placeholder
+  http::Outbound* network = nullptr;          // needed when a visited node sends requests
   Journal* journal = nullptr;                 // null: the run is not recorded and cannot be resumed
   EventSink* events = nullptr;
   Metrics* metrics = nullptr;

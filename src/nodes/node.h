@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "http/outbound.h"
 #include "json/value.h"
 #include "nodes/state.h"
 
@@ -37,6 +38,10 @@ class Host {
   // there is an answer; the n-th call of a visit gets the n-th answer. Fails with graph.no_journal
   // in a run that cannot be resumed.
   virtual Result<json::Value> Ask(json::Value question) = 0;
+  // What the visit may send into the world; every transfer ends, at the latest, with the visit, and
+  // then fails as Sleep does. Lives as long as the visit. Fails with outbound.no_network when the
+  // run has none.
+  virtual Result<http::Outbound*> Network() = 0;
   // For a node with a field of kind kSteps: how many steps that field has, and running one of them
   // on `state`. Templates of a step that the visit's own state answers are answered from it, the
   // others from `state`.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/outbound_guard.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "errors/outbound.h"
+
+namespace caisson::http {
+namespace {
+
+constexpr std::size_t kMostUrlBytes = 64u << 10;
+
+struct UrlDeleter {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+using Url = std::unique_ptr<CURLU, UrlDeleter>;
+
+std::string Part(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return "";
+  std::string result(text);
+  curl_free(text);
+  return result;
+}
+
+std::string Shown(const std::string& url) { return url.substr(0, 300); }
+
+Result<std::string> HostOf(CURLU* url, const std::string& text) {
+  std::string host = Part(url, CURLUPART_HOST, CURLU_PUNYCODE);
+  if (host.empty()) {
+    return Fail(errors::kOutboundBadRequest,
+                fmt::format("the URL '{}' has no valid host", Shown(text)));
+  }
+  if (!Part(url, CURLUPART_ZONEID).empty()) {
+    return Fail(errors::kOutboundRefused,
+                fmt::format("the URL '{}' names a network interface", Shown(text)));
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  std::ranges::transform(host, host.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return host;
+}
+
+Result<Target> TargetOf(CURLU* url, const std::string& text) {
+  Target target;
+  target.scheme = Part(url, CURLUPART_SCHEME);
+  if (target.scheme != "http" && target.scheme != "https") {
+    return Fail(errors::kOutboundRefused,
+                fmt::format("the URL '{}' has the scheme '{}'; only http and https are open to "
+                            "nodes",
+                            Shown(text), target.scheme));
+  }
+  if (!Part(url, CURLUPART_USER).empty() || !Part(url, CURLUPART_PASSWORD).empty()) {
+    return Fail(errors::kOutboundRefused,
+                "the URL of a request holds a user name or password, which is not allowed; send "
+                "them in a header");
+  }
+  CAISSON_ASSIGN(target.host, HostOf(url, text));
+  const std::string port = Part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  std::from_chars(port.data(), port.data() + port.size(), target.port);
+  if (target.port == 0) {
+    return Fail(errors::kOutboundBadRequest,
+                fmt::format("the URL '{}' has no valid port", Shown(text)));
+  }
+  target.url = Part(url, CURLUPART_URL);
+  return target;
+}
+
+Result<void> CheckText(const std::string& url) {
+  const bool odd = std::ranges::any_of(
+      url, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!odd && url.size() <= kMostUrlBytes) return {};
+  return Fail(
+      errors::kOutboundBadRequest,
+      odd ? fmt::format("the URL of {} bytes has a control character in it", url.size())
+          : fmt::format("the URL has {} bytes; at most {} are allowed", url.size(), kMostUrlBytes));
+}
+
+}  // namespace
+
+Result<Target> ReadTarget(const std::string& url) {
+  CAISSON_TRY(CheckText(url));
+  const Url parsed(curl_url());
+  const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(),
+                                      CURLU_URLENCODE | CURLU_NON_SUPPORT_SCHEME);
+  if (code != CURLUE_OK) {
+    return Fail(errors::kOutboundBadRequest,
+                fmt::format("'{}' is no URL of a request ({}); it begins with http:// or https://",
+                            Shown(url), curl_url_strerror(code)));
+  }
+  return TargetOf(parsed.get(), url);
+}
+
+Result<Target> ReadRedirect(const Target& from, const std::string& location) {
+  const Url parsed(curl_url());
+  const auto set = [&](const std::string& text) {
+    return curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(),
+                        CURLU_URLENCODE | CURLU_NON_SUPPORT_SCHEME);
+  };
+  if (!CheckText(location) || set(from.url) != CURLUE_OK || set(location) != CURLUE_OK) {
+    return Fail(
+        errors::kOutboundRedirects,
+        fmt::format("{} redirects to '{}', which is no valid URL", from.url, Shown(location)));
+  }
+  return TargetOf(parsed.get(), location);
+}
+
+bool Guard::IsGranted(const Target& target) const {
+  return std::ranges::find(policy_.loopback.targets,
+                           fmt::format("{}:{}", target.host, target.port)) !=
+         policy_.loopback.targets.end();
+}
+
+Result<std::vector<IpAddress>> Guard::Check(const Target& target,
+                                            std::chrono::steady_clock::time_point deadline,
+                                            const std::function<bool()>& give_up) const {
+  Resolver& resolver = policy_.resolver != nullptr ? *policy_.resolver : SystemResolver();
+  CAISSON_ASSIGN(std::vector<IpAddress> addresses,
+                 resolver.Resolve(target.host, deadline, give_up));
+  if (addresses.empty()) {
+    return Fail(errors::kOutboundUnreachable, "the name '" + target.host + "' has no address");
+  }
+  const bool granted = IsGranted(target);
+  for (const IpAddress& address : addresses) {
+    const char* why = ClosedReason(address);
+    if (why == nullptr || (granted && std::string_view(why) == "a loopback address")) continue;
+    return Fail(errors::kOutboundRefused,
+                fmt::format("host '{}' resolves to {}, {}; nodes may send requests only to public "
+                            "addresses",
+                            target.host, FormatIp(address), why));
+  }
+  return addresses;
+}
+
+}  // namespace caisson::http
