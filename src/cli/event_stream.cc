@@ -33,20 +33,27 @@ void EventStream::OnEvent(const graph::Event& event) {
   // No other line comes between the pieces of this one.
   std::unique_lock<std::mutex> held;
   if (descriptor_ == STDERR_FILENO) held = console_.Hold();
-  if (WriteLine(event)) return;
+  if (WriteLine(event.ToJson())) return;
   // A value without JSON form in the state: the event goes without its data.
   graph::Event bare = event;
   bare.data = nullptr;
-  (void)WriteLine(bare);
+  (void)WriteLine(bare.ToJson());
 }
 
-bool EventStream::WriteLine(const graph::Event& event) {
+void EventStream::OnDelta(const graph::Delta& delta) {
+  if (error_ != 0) return;
+  std::unique_lock<std::mutex> held;
+  if (descriptor_ == STDERR_FILENO) held = console_.Hold();
+  (void)WriteLine(delta.ToJson());
+}
+
+bool EventStream::WriteLine(const json::Value& document) {
   std::string rest;  // so that a line of usual length is one write
   const auto take = [&](std::string_view piece) {
     WriteAll(std::exchange(rest, SafeJson(piece)));
     return error_ == 0;
   };
-  if (!json::WritePieces(event.ToJson(), take)) return false;
+  if (!json::WritePieces(document, take)) return false;
   WriteAll(rest + "\n");
   return true;
 }

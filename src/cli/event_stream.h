@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "cli/console.h"
+#include "graph/delta.h"
 #include "graph/events.h"
 
 namespace caisson::cli {
@@ -24,12 +25,14 @@ class EventStream final : public graph::EventSink {
   EventStream& operator=(const EventStream&) = delete;
 
   void OnEvent(const graph::Event& event) override;
+  // One at a time, and never during an event.
+  void OnDelta(const graph::Delta& delta);
   // cli.file_unwritable when an event could not be written; later ones were then left out.
   Result<void> Finish() const;
 
  private:
   // False when the event has no JSON form; nothing was written then.
-  bool WriteLine(const graph::Event& event);
+  bool WriteLine(const json::Value& document);
   void WriteAll(std::string_view text);
 
   Console& console_;

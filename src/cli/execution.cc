@@ -116,10 +116,13 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
   services.micropython = runtimes.micropython();
   services.cpython = runtimes.cpython();
   services.credentials = &execution.credentials;
-  const auto network = http::MakeOutbound({});
+  const auto network = http::MakeOutbound({.loopback = execution.arguments.endpoints});
   services.network = network.get();
   services.journal = record.get();
-  if (execution.arguments.events || execution.arguments.events_file) services.events = &events;
+  if (execution.arguments.events || execution.arguments.events_file) {
+    services.events = &events;
+    services.deltas = [&events](const graph::Delta& delta) { events.OnDelta(delta); };
+  }
   services.log = LogTo(console);
   services.stop = stop.token();
   return run_it(services);

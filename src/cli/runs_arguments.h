@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "http/outbound.h"
+
 namespace CLI {
 class App;
 }
@@ -41,6 +43,7 @@ struct ExecutionArguments {
   RecordArguments record;
   VaultArguments vault;
   std::vector<CredentialArgument> credentials;
+  http::LoopbackGrant endpoints;  // of --allow-endpoint
   bool events = false;
   std::optional<std::string> events_file;
   bool report = false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/runs_arguments.h"
+#include "http/outbound_guard.h"
 
 namespace caisson::cli {
 namespace {
@@ -56,6 +57,19 @@ CredentialArgument ParseCredential(const std::string& text) {
   throw CLI::ValidationError("--credential",
                              "write NAME=env:VARIABLE or NAME=@file; a secret itself does not "
                              "belong on a command line, where others can see it");
+}
+
+// "127.0.0.1:8080" of "http://127.0.0.1:8080".
+std::string ParseEndpoint(const std::string& text) {
+  const auto target = http::ReadTarget(text);
+  const std::size_t path = text.find('/', std::min(text.find("://"), text.size() - 1) + 3);
+  const bool is_bare = path == std::string::npos || path + 1 == text.size();
+  const bool is_own = target && (target->host == "localhost" || target->host == "::1" ||
+                                 target->host.starts_with("127."));
+  if (is_own && is_bare) return target->host + ":" + std::to_string(target->port);
+  throw CLI::ValidationError("--allow-endpoint",
+                             "write http://HOST:PORT without a path, where HOST is 127.0.0.1, ::1 "
+                             "or localhost; public servers need no permission");
 }
 
 void AddStore(CLI::App* command, RecordArguments& record) {
@@ -265,6 +279,19 @@ void AddExecution(CLI::App* command, ExecutionArguments& arguments) {
       ->expected(1)
       ->take_all()
       ->type_name("NAME=PLACE");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--allow-endpoint",
+          [&arguments](const std::vector<std::string>& all) {
+            for (const std::string& text : all) {
+              arguments.endpoints.targets.push_back(ParseEndpoint(text));
+            }
+          },
+          "Let nodes send requests to this server of the own host, http://127.0.0.1:PORT; may be "
+          "repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("URL");
   AddVaultKey(command, arguments.vault);
   AddStore(command, arguments.record);
   AddDurability(command, arguments.record, command->get_name() == "run");

@@ -46,6 +46,8 @@ class Emitter {
   bool records() const { return journal_ != nullptr; }
   Clock::time_point start() const { return start_; }
   void Emit(Event event);
+  // Calls `tell` between two events, with the number of the earlier one.
+  void Between(const std::function<void(std::uint64_t after)>& tell);
   // Everything that was emitted is in the journal when it returns, if there is one. Once it has
   // failed it goes on failing.
   Result<void> Commit();
@@ -111,12 +113,19 @@ struct RunContext {
   std::vector<Question> questions_;
 };
 
+// Within the graph of a tool nothing is an event of the run.
+struct ToolScope {
+  std::function<void(const Event& event)> tell;  // from any thread; instead of the emitter
+  std::atomic<std::int64_t>* tokens;             // used by the visits
+};
+
 // Where in the run a node is visited.
 struct Place {
   const std::string& graph_path;  // "" for the root
   int step;                       // of that graph
   Interrupt& interrupt;           // of that graph's visits
   const GraphProgress* from;      // of that graph, when its current step goes on; else null
+  ToolScope* tool = nullptr;      // of the tool whose graph it is, or is part of
 };
 
 // What a node asks and has been answered during one visit.
@@ -130,6 +139,7 @@ struct Dialogue {
 struct VisitScope {
   Interrupt& interrupt;
   Dialogue& dialogue;
+  const Place& place;
   std::int64_t tokens = 0;  // used by it
 };
 
@@ -166,6 +176,7 @@ struct GraphVisit {
   const std::string& path;
   Interrupt& interrupt;       // of what the graph is part of
   const GraphProgress* from;  // null: from its start
+  ToolScope* tool = nullptr;  // of the tool whose graph it is, or is part of
 };
 // Runs a graph to its end. `state` is what it starts with (that of `from`, when it goes on) and,
 // when it succeeded, what it ended with; when it failed, what the failing step started with.

@@ -17,6 +17,11 @@ void Emitter::Emit(Event event) {
   }
 }
 
+void Emitter::Between(const std::function<void(std::uint64_t after)>& tell) {
+  const std::lock_guard lock(mutex_);
+  tell(sequence_);
+}
+
 Result<void> Emitter::Commit() {
   if (journal_ == nullptr) return {};
   const std::lock_guard lock(mutex_);

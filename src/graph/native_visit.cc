@@ -5,6 +5,7 @@
 #include "graph/context.h"
 #include "graph/finite.h"
 #include "graph/redaction.h"
+#include "graph/tool_visit.h"
 #include "graph/visit_network.h"
 #include "json/truth.h"
 #include "nodes/python_text.h"
@@ -51,6 +52,16 @@ class VisitHost final : public nodes::Host {
     return steps.is_array() ? steps.as_array().size() : 0;
   }
   Result<nodes::StepResult> RunStep(std::size_t index, const nodes::State& state) override;
+  std::span<const nodes::ToolInfo> Tools() const override {
+    if (native_.tools == nullptr) return {};
+    return native_.tools->infos;
+  }
+  Result<std::vector<nodes::ToolOutcome>> RunTools(std::span<const nodes::ToolRun> runs) override;
+  void Stream(nodes::DeltaKind kind, json::Value data) override;
+  Result<void> CountTokens(std::int64_t input, std::int64_t output) override {
+    visit_.tokens += input + output;
+    return context_.meter.CountTokens(input + output);
+  }
 
  private:
   RunContext& context_;
@@ -101,6 +112,13 @@ Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
     if (type.fields[i].kind == nodes::FieldKind::kSteps) {
       part.steps = std::move(field);
       part.fields.emplace_back();
+    } else if (type.fields[i].kind == nodes::FieldKind::kTools) {
+      if (json::Truth(field.raw())) {
+        return Fail(errors::kNodesConfig, path + "." + std::string(type.fields[i].name) +
+                                              ": an agent within a sub-workflow cannot have "
+                                              "tools; make it a node of the graph");
+      }
+      part.fields.emplace_back();
     } else {
       part.fields.push_back(std::move(field));
     }
@@ -113,6 +131,11 @@ Result<json::Value> VisitHost::Ask(json::Value question) {
   if (dialogue.answers != nullptr && dialogue.heard < dialogue.answers->size()) {
     return (*dialogue.answers)[dialogue.heard++];
   }
+  if (visit_.place.tool != nullptr) {
+    return Fail(errors::kGraphNoJournal,
+                "the node asks a person from within a tool of an agent, which cannot go on later; "
+                "ask before or after the agent");
+  }
   if (!context_.emitter.records()) {
     return Fail(errors::kGraphNoJournal,
                 "the node asks a person, but the run is not recorded, so that it could not be "
@@ -121,6 +144,31 @@ Result<json::Value> VisitHost::Ask(json::Value question) {
   CAISSON_TRY(CheckRecordable(question));
   dialogue.question = secrets_.Redact(std::move(question));
   return Fail(errors::kGraphInterrupted, "the node waits for an answer");
+}
+
+void VisitHost::Stream(nodes::DeltaKind kind, json::Value data) {
+  if (!context_.services.deltas) return;
+  const json::Value shown = secrets_.Redact(std::move(data));
+  context_.emitter.Between([&](std::uint64_t after) {
+    context_.services.deltas(
+        {kind, after, context_.run_id, visit_.place.graph_path, name_, &shown});
+  });
+}
+
+Result<std::vector<nodes::ToolOutcome>> VisitHost::RunTools(std::span<const nodes::ToolRun> runs) {
+  if (runs.empty()) return std::vector<nodes::ToolOutcome>();
+  const Agent agent{visit_.place.graph_path, name_, state_};
+  const auto tell = [this](json::Value progress) {
+    Stream(nodes::DeltaKind::kToolProgress, std::move(progress));
+  };
+  CAISSON_ASSIGN(auto outcomes,
+                 graph::RunTools(context_, visit_, *native_.tools, agent, runs, tell));
+  for (const nodes::ToolOutcome& outcome : outcomes) {
+    CAISSON_ASSIGN(const std::size_t weight, CheckBounds(outcome.output));
+    CAISSON_TRY(context_.budget.Take(weight));
+    held_ += weight;
+  }
+  return outcomes;
 }
 
 Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::State& state) {
@@ -136,6 +184,10 @@ Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::Sta
   CAISSON_ASSIGN(const std::size_t weight, CheckBounds(payload));
   CAISSON_TRY(context_.budget.Take(weight));
   held_ += weight;
+  if (type->writes_state) {
+    result.payload = std::move(payload);
+    return result;
+  }
   CAISSON_ASSIGN(const Update update, Promote(result.name, std::move(payload)));
   const json::Value* entry = update.Find(nodes::StateField::kNodeResults)->Find(result.name);
   if (entry != nullptr) result.payload = *entry;

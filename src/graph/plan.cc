@@ -11,6 +11,7 @@
 #include "errors/nodes.h"
 #include "graph/native_check.h"
 #include "graph/planned.h"
+#include "graph/tool_plan.h"
 #include "nodes/python_text.h"
 
 namespace caisson::graph {
@@ -29,7 +30,18 @@ T At(const std::vector<T>& items, std::size_t index) {
 }
 
 bool MayBlock(const nodes::NodeType& type) {
-  return type.name == "DelayNode" || type.name == "SubWorkflowNode";
+  return type.name == "DelayNode" || type.name == "SubWorkflowNode" || type.name == "AgentNode" ||
+         type.name == "LLMNode";
+}
+
+// The list in the field of kind kTools; nullptr when there is none.
+const json::Array* ToolMarkers(const nodes::NodeType& type, const json::Object& config) {
+  for (const nodes::Field& field : type.fields) {
+    const json::Value* value =
+        field.kind == nodes::FieldKind::kTools ? config.Find(field.name) : nullptr;
+    if (value != nullptr && value->is_array()) return &value->as_array();
+  }
+  return nullptr;
 }
 
 // Builds the plan of one graph; subgraphs by a builder of their own.
@@ -93,7 +105,7 @@ class GraphBuilder {
     ++node_count_;
     const workflow::Node& source = source_.nodes[i];
     if (const auto* builtin = std::get_if<workflow::BuiltinNode>(&source)) {
-      CAISSON_TRY(BuildNative(*builtin, node));
+      CAISSON_TRY(BuildNative(*builtin, depth, node));
     } else if (const auto* code = std::get_if<workflow::CodeNode>(&source)) {
       CAISSON_TRY(BuildCode(*code, At(source_.spans.bodies, i), node));
     } else {
@@ -111,7 +123,7 @@ class GraphBuilder {
     return {};
   }
 
-  Result<void> BuildNative(const workflow::BuiltinNode& source, PlannedNode& node) {
+  Result<void> BuildNative(const workflow::BuiltinNode& source, int depth, PlannedNode& node) {
     const nodes::NodeType* type = table_.Find(source.type);
     if (type == nullptr) {
       return Fail(errors::kGraphNotNative,
@@ -129,6 +141,23 @@ class GraphBuilder {
     node.type = type->name;
     node.blocks = MayBlock(*type);
     node.native = *std::move(native);
+    const json::Array* markers = ToolMarkers(*type, source.config);
+    return markers == nullptr ? Result<void>() : BuildTools(*markers, source, depth, node);
+  }
+
+  Result<void> BuildTools(const json::Array& markers, const workflow::BuiltinNode& source,
+                          int depth, PlannedNode& node) {
+    auto tools = PlanTools(markers, [&](const workflow::Graph& graph) {
+      return GraphBuilder(graph, table_, options_, node_count_, code_nodes_).Build(depth + 1);
+    });
+    if (!tools) {
+      Status failure = std::move(tools).error();
+      failure.message = "Failed to construct node '" + source.id + "' of type '" + source.type +
+                        "': " + failure.message;
+      if (!failure.span.known()) failure.span = node.span;
+      return Fail(std::move(failure));
+    }
+    node.native.tools = *std::move(tools);
     return {};
   }
 
@@ -296,6 +325,8 @@ Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& c
     Template field = Template::Parse(values[i], credentials);
     if (type.fields[i].kind == nodes::FieldKind::kSteps) {
       part.steps = std::move(field);
+      part.fields.emplace_back();
+    } else if (type.fields[i].kind == nodes::FieldKind::kTools) {
       part.fields.emplace_back();
     } else {
       part.fields.push_back(std::move(field));

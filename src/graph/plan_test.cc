@@ -51,7 +51,7 @@ TEST(Plan, refuses_graphs_that_cannot_be_built) {
 TEST(Plan, names_every_node_that_is_not_native) {
   auto inner = MakeGraph({Native("fetch", "HttpRequestNode", "{}")});
   const Status status = Refusal(MakeGraph(
-      {Native("agent", "AgentNode",
+      {Native("agent", "DeepAgentNode",
               "{'workflow_tools': [{'__orcheo_ir_kind__': 'workflow_tool', 'name': 't', 'graph':"
               "{'nodes': [{'kind': 'builtin', 'id': 'mail', 'type': 'EmailNode', 'config': {}},"
               "{'kind': 'builtin', 'id': 'ok', 'type': 'NoOpTaskNode', 'config': {}}]}}]}"),
@@ -61,7 +61,7 @@ TEST(Plan, names_every_node_that_is_not_native) {
               "{'type': 'RSSNode'}, {'type': '{{inputs.t}}'}]}")}));
   EXPECT_EQ(status.code, errors::kGraphNotNative);
   for (const char* expected :
-       {"AgentNode (node 'agent')",
+       {"DeepAgentNode (node 'agent')",
         "EmailNode (node 'mail' in node 'agent' workflow_tools, tool 't')",
         "HttpRequestNode (node 'fetch' in subgraph 'outer')", "RSSNode (step 2 in node 'steps')"}) {
     EXPECT_NE(status.message.find(expected), std::string::npos) << status.message;
@@ -74,7 +74,7 @@ TEST(Plan, names_every_step_whose_type_does_not_exist) {
       MakeGraph({Native("deep", "SubWorkflowNode",
                         "{'steps': [{'type': 'SubWorkflowNode', 'steps': [{'type': ''}]}]}")});
   const Status status = Refusal(MakeGraph(
-      {Native("tools", "AgentNode",
+      {Native("tools", "DeepAgentNode",
               "{'workflow_tools': [{'__orcheo_ir_kind__': 'workflow_tool', 'name': 't', 'graph':"
               "{'nodes': [{'kind': 'builtin', 'id': 'w', 'type': 'SubWorkflowNode', 'config':"
               "{'steps': [{'type': 'Nil'}]}}]}}]}"),

@@ -31,10 +31,13 @@ struct Branch {
   std::optional<NodeIndex> default_target;
 };
 
+struct Toolbox;  // tool_plan.h
+
 struct NativePart {
   const nodes::NodeType* type = nullptr;
-  std::vector<Template> fields;  // index by index with type->fields
-  Template steps;                // of the field of kind kSteps, else null
+  std::vector<Template> fields;          // index by index with type->fields
+  Template steps;                        // of the field of kind kSteps, else null
+  std::shared_ptr<const Toolbox> tools;  // of the field of kind kTools; may be null
 };
 
 struct CodePart {
@@ -66,7 +69,8 @@ struct PlannedGraph {
   std::vector<NodeIndex> first_step;  // ascending, unique
 };
 
-// A native node of `type` with that configuration. Fails with nodes.config, naming JSON paths.
+// A native node of `type` with that configuration, but for its tools. Fails with nodes.config,
+// naming JSON paths.
 Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& config,
                               Credentials credentials);
 

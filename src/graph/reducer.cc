@@ -190,6 +190,18 @@ Result<Update> Promote(const std::string& node_id, json::Value result) {
   return update;
 }
 
+Result<Update> StateUpdate(json::Value result) {
+  if (!result.is_object()) {
+    return Fail(errors::kGraphNodeFailed, "an update of the state must be a mapping");
+  }
+  Update update;
+  for (std::size_t i = 0; i < kStateFields; ++i) {
+    auto value = TakeField(result.mutable_object(), FieldAt(i));
+    if (value) update.Set(FieldAt(i), *std::move(value));
+  }
+  return update;
+}
+
 std::size_t Weigh(const json::Value& value) {
   std::size_t weight = kValueCost;
   if (value.is_string()) {

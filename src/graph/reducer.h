@@ -27,6 +27,10 @@ using Update = nodes::State;
 // the rest is the node's own entry. Fails with graph.node_failed when node_results is no object.
 Result<Update> Promote(const std::string& node_id, json::Value result);
 
+// A result that is an update of the state as a whole: members that are no state fields are dropped.
+// Fails with graph.node_failed when it is no object.
+Result<Update> StateUpdate(json::Value result);
+
 // About what a value costs: its text, and 64 bytes for each value in it. What is referred to
 // several times counts each time.
 std::size_t Weigh(const json::Value& value);

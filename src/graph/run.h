@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "graph/credentials.h"
+#include "graph/delta.h"
 #include "graph/events.h"
 #include "graph/journal.h"
 #include "graph/metrics.h"
@@ -82,6 +83,8 @@ struct Services {
   Metrics* metrics = nullptr;
   // Warnings and what DebugNode says, one call at a time per run. Null: dropped.
   std::function<void(nodes::LogLevel, std::string_view)> log;
+  // Answers and tools while they are at it, one at a time, never during an event. Null: dropped.
+  std::function<void(const Delta&)> deltas;
   std::stop_token stop;                         // cancels the run
   std::function<std::string()> new_message_id;  // thread-safe; null: random UUIDs
 };

@@ -23,6 +23,7 @@ class Runner {
         steps_(steps),
         delta_(delta),
         from_(visit.from != nullptr && visit.from->has_begun() ? visit.from : nullptr),
+        tool_(visit.tool),
         current_(visit.graph.first_step),
         marks_(visit.graph.nodes.size(), 0) {}
   // What the graph's state has grown by is no longer held when the graph has ended.
@@ -117,7 +118,7 @@ class Runner {
   }
 
   void EmitStep() {
-    if (!context_.emitter.active()) return;
+    if (tool_ != nullptr || !context_.emitter.active()) return;
     std::vector<std::string> ids;
     ids.reserve(current_.size());
     for (const NodeIndex index : current_) ids.push_back(graph_.nodes[index].id);
@@ -155,7 +156,7 @@ class Runner {
   void VisitOne(std::size_t i) {
     if (outcomes_[i] || interrupt_.Check() != Interrupt::Reason::kNone) return;
     const PlannedNode& node = graph_.nodes[current_[i]];
-    const Place place{graph_path_, steps_ + 1, interrupt_, from_};
+    const Place place{graph_path_, steps_ + 1, interrupt_, from_, tool_};
     outcomes_[i].emplace(VisitNode(context_, node, state_, place));
     // What took long, or changed the world, is safe before its siblings have ended. A failure is
     // noticed at the end of the step.
@@ -262,7 +263,8 @@ class Runner {
   int& steps_;
   Update* delta_;
   const GraphProgress* from_;  // until its step is done
-  std::int64_t growth_ = 0;    // of the state's weight since the graph began
+  ToolScope* const tool_;
+  std::int64_t growth_ = 0;  // of the state's weight since the graph began
   std::vector<NodeIndex> current_;
   std::vector<NodeIndex> next_;
   std::vector<int> marks_;  // by node: the last step after which it was found to be next

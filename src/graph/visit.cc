@@ -64,7 +64,7 @@ class Visitor {
         place_(place),
         attempt_(attempt),
         interrupt_(place.interrupt, After(timeout)),
-        scope_{interrupt_, dialogue_} {
+        scope_{interrupt_, dialogue_, place} {
     if (attempt_ == 1) FindBefore();
   }
 
@@ -98,10 +98,10 @@ class Visitor {
       context_.services.metrics->Invoked(node_.type, RuntimeName());
     }
     start_ = Clock::now();
-    if (!context_.emitter.active()) return;
+    if (!IsHeard()) return;
     Event event = MakeEvent(EventKind::kNodeStarted);
     event.continues = inside_ != nullptr;
-    context_.emitter.Emit(event);
+    Emit(event);
   }
 
   void End(const std::expected<VisitResult, Failure>& result) {
@@ -120,13 +120,23 @@ class Visitor {
   }
 
   void EmitEnd(EventKind kind, const json::Value& data) {
-    if (!context_.emitter.active()) return;
+    if (place_.tool != nullptr) place_.tool->tokens->fetch_add(scope_.tokens);
+    if (!IsHeard()) return;
     Event event = MakeEvent(kind);
     event.duration = Clock::now() - start_;
     event.retry = retry_;
     event.tokens = scope_.tokens;
     event.data = &data;
-    context_.emitter.Emit(event);
+    Emit(event);
+  }
+
+  bool IsHeard() const { return place_.tool != nullptr || context_.emitter.active(); }
+  void Emit(const Event& event) {
+    if (place_.tool != nullptr) {
+      place_.tool->tell(event);
+    } else {
+      context_.emitter.Emit(event);
+    }
   }
 
   Event MakeEvent(EventKind kind) const {
@@ -187,7 +197,10 @@ class Visitor {
   // What is left to do afterwards depends on nothing but the update and the state.
   Result<Update> Settle(json::Value result) {
     if (context_.emitter.records()) CAISSON_TRY(CheckRecordable(result));
-    CAISSON_ASSIGN(Update update, Promote(node_.id, std::move(result)));
+    const bool writes_state =
+        node_.kind == PlannedNode::Kind::kNative && node_.native.type->writes_state;
+    CAISSON_ASSIGN(Update update, writes_state ? StateUpdate(std::move(result))
+                                               : Promote(node_.id, std::move(result)));
     if (const json::Value* messages = update.Find(nodes::StateField::kMessages)) {
       CAISSON_ASSIGN(json::Value normal, NormaliseMessages(*messages, context_.new_id));
       update.Set(nodes::StateField::kMessages, std::move(normal));
@@ -235,7 +248,8 @@ class Visitor {
     if (inside_ != nullptr) delta = inside_->delta;
     int steps = 0;
     const std::string path = PathOf(place_, node_);
-    auto ran = RunGraph(context_, {*node_.graph, path, interrupt_, inside_}, state, steps, &delta);
+    auto ran = RunGraph(context_, {*node_.graph, path, interrupt_, inside_, place_.tool}, state,
+                        steps, &delta);
     if (!ran) return std::unexpected(std::move(ran).error());
     if (auto held = Hold(Weigh(delta)); !held) return std::unexpected(held.error());
     return delta;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as decimals of any size, so that comparisons and divisions are exact: 0.3 is a multiple of
-// 0.1, and integers beyond doubles keep every digit. A double stands for the shortest decimal that
-// reads back as it. Pure functions.
+// Numbers as decimals of any size, so that comparisons and divisions are exact: 0.3 is a multiple
+// of 0.1, and integers beyond doubles keep every digit. A double stands for the shortest decimal
+// that reads back as it. Pure functions.
 #pragma once
 
 #include <compare>

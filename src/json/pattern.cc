@@ -71,9 +71,9 @@ Result<Pattern> Pattern::Compile(std::string_view text) {
       PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX,
       &error, &offset, context.get());
   if (made == nullptr) {
-    return Fail(errors::kJsonSchemaInvalid, "the pattern " + Shown(text) + " is not well formed: " +
-                                                ErrorText(error) + " at byte " +
-                                                std::to_string(offset));
+    return Fail(errors::kJsonSchemaInvalid, "the pattern " + Shown(text) +
+                                                " is not well formed: " + ErrorText(error) +
+                                                " at byte " + std::to_string(offset));
   }
   auto code = std::make_shared<Code>();
   code->code.reset(made);

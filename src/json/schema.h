@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON Schema 2020-12, the part that model libraries write: compiled once, then run against values.
 // `format` and unknown keywords are annotations, as the standard says. What would change a verdict
-// and is not had ($dynamicRef, unevaluated*, references to other documents, older drafts) is refused
-// when the schema is compiled. Numbers are compared exactly, lengths count code points, 1 and 1.0
-// are equal. No schema and no value can make a check run away: depth and steps are bounded.
+// and is not had ($dynamicRef, unevaluated*, references to other documents, older drafts) is
+// refused when the schema is compiled. Numbers are compared exactly, lengths count code points, 1
+// and 1.0 are equal. No schema and no value can make a check run away: depth and steps are bounded.
 // A Schema is immutable and thread-safe; copies are O(1).
 #pragma once
 

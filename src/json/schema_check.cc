@@ -91,10 +91,10 @@ class SchemaCheck {
   bool Spend(std::int64_t cost) {
     steps_ -= cost;
     if (steps_ >= 0) return true;
-    Stop(errors::kJsonSchemaTooCostly,
-         "checking the value against its schema takes more than " +
-             std::to_string(limits_.max_steps) + " steps; make the value smaller, or the schema "
-             "simpler where alternatives stand in alternatives");
+    Stop(errors::kJsonSchemaTooCostly, "checking the value against its schema takes more than " +
+                                           std::to_string(limits_.max_steps) +
+                                           " steps; make the value smaller, or the schema "
+                                           "simpler where alternatives stand in alternatives");
     return false;
   }
 
@@ -115,7 +115,8 @@ class SchemaCheck {
     if (++depth_ > limits_.max_depth) {
       Stop(errors::kJsonSchemaTooDeep,
            "the value is nested more deeply than its schema can be followed (" +
-               std::to_string(limits_.max_depth) + " levels), or the schema refers to itself "
+               std::to_string(limits_.max_depth) +
+               " levels), or the schema refers to itself "
                "without end");
     }
     const bool kept = !Stopped() && KeepsAll(rules_[index], value, where, sink);
@@ -232,8 +233,8 @@ class SchemaCheck {
 
   bool KeepsArray(const SchemaRule& rule, const Value& value, const Where& where, Sink sink) {
     const Array& items = value.as_array();
-    bool kept = KeepsCount(items.size(), rule.min_items, rule.max_items, "Items",
-                           {"item", "items"}, where, sink);
+    bool kept = KeepsCount(items.size(), rule.min_items, rule.max_items, "Items", {"item", "items"},
+                           where, sink);
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (Stopped() || (!kept && sink == nullptr)) return false;
       const bool is_prefix = i < rule.prefix_items.size();
@@ -316,9 +317,8 @@ class SchemaCheck {
     }
     if (is_named || !rule.additional_properties) return kept;
     if (rules_[*rule.additional_properties].never) {
-      return Report(sink, where, "additionalProperties", [&] {
-        return "is no property of this object; it has " + PropertyList(rule);
-      });
+      return Report(sink, where, "additionalProperties",
+                    [&] { return "is no property of this object; it has " + PropertyList(rule); });
     }
     return Keeps(*rule.additional_properties, member, where, sink) && kept;
   }
@@ -346,9 +346,8 @@ class SchemaCheck {
       for (const std::string& name : names) {
         if (!Spend(1)) return false;
         if (object.Contains(name)) continue;
-        kept = Report(sink, {&where, name}, "dependentRequired", [&] {
-          return "is required beside " + ShortJson(key);
-        });
+        kept = Report(sink, {&where, name}, "dependentRequired",
+                      [&] { return "is required beside " + ShortJson(key); });
       }
     }
     for (const auto& [key, index] : rule.dependent_schemas) {
@@ -379,9 +378,8 @@ class SchemaCheck {
     for (const RuleIndex part : parts) {
       if (Keeps(part, value, where, nullptr)) return true;
     }
-    return Report(sink, where, "anyOf", [&] {
-      return "fits none of its alternatives: " + Alternatives(parts, value);
-    });
+    return Report(sink, where, "anyOf",
+                  [&] { return "fits none of its alternatives: " + Alternatives(parts, value); });
   }
 
   bool KeepsOne(const std::vector<RuleIndex>& parts, const Value& value, const Where& where,

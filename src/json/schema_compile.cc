@@ -21,9 +21,8 @@ constexpr std::size_t kMaxPointer = 4096;  // each rule has one while the schema
 constexpr std::string_view kDialect = "https://json-schema.org/draft/2020-12/schema";
 
 constexpr std::pair<std::string_view, std::uint8_t> kTypes[] = {
-    {"null", kNullBit},     {"boolean", kBoolBit}, {"integer", kIntegerBit},
-    {"number", kNumberBit}, {"string", kStringBit}, {"array", kArrayBit},
-    {"object", kObjectBit}};
+    {"null", kNullBit},     {"boolean", kBoolBit}, {"integer", kIntegerBit}, {"number", kNumberBit},
+    {"string", kStringBit}, {"array", kArrayBit},  {"object", kObjectBit}};
 
 constexpr std::string_view kRefused[] = {"$dynamicRef", "$recursiveRef", "unevaluatedItems",
                                          "unevaluatedProperties"};
@@ -141,8 +140,9 @@ class SchemaCompiler {
       if (given.ends_with('#')) given.remove_suffix(1);
       if (given != kDialect) {
         return Refuse(errors::kJsonSchemaUnsupported, "/$schema",
-                      "only " + std::string(kDialect) + " is supported; write the schema in that "
-                      "dialect and leave $schema out");
+                      "only " + std::string(kDialect) +
+                          " is supported; write the schema in that "
+                          "dialect and leave $schema out");
       }
     }
     if (const Value* id = document_.Find("$id"); id != nullptr) {
@@ -158,14 +158,15 @@ class SchemaCompiler {
     if (depth > 2 * kMaxDepth || where.size() > kMaxPointer) return TooDeep(where);
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.as_array().size(); ++i) {
-        CAISSON_TRY(CollectAnchors(value.as_array()[i], where + "/" + std::to_string(i), depth + 1));
+        CAISSON_TRY(
+            CollectAnchors(value.as_array()[i], where + "/" + std::to_string(i), depth + 1));
       }
     }
     if (!value.is_object()) return {};
     if (const Value* anchor = value.Find("$anchor"); anchor != nullptr && anchor->is_string()) {
       if (!anchors_.emplace(anchor->as_string(), where).second) {
-        return Invalid(where + "/$anchor", "the anchor " + Quote(anchor->as_string()) +
-                                               " is there twice");
+        return Invalid(where + "/$anchor",
+                       "the anchor " + Quote(anchor->as_string()) + " is there twice");
       }
     }
     for (const auto& [key, member] : value.as_object()) {
@@ -254,9 +255,9 @@ class SchemaCompiler {
     std::string canonical;
     const Value* target = fragment ? Follow(document_, *fragment, canonical) : nullptr;
     if (target == nullptr) {
-      return Refuse(errors::kJsonSchemaReference, pending.where,
-                    "there is nothing at " + Quote(pending.reference.substr(0, 200)) +
-                        " in this schema");
+      return Refuse(
+          errors::kJsonSchemaReference, pending.where,
+          "there is nothing at " + Quote(pending.reference.substr(0, 200)) + " in this schema");
     }
     CAISSON_ASSIGN(const RuleIndex index, Subschema(*target, canonical, 0));
     rules_->rules[pending.from].reference = index;
@@ -267,8 +268,9 @@ class SchemaCompiler {
     for (const auto& [known, bit] : kTypes) {
       if (name.is_string() && name.as_string() == known) return bit;
     }
-    return Invalid(where, "a type must be one of \"null\", \"boolean\", \"integer\", \"number\", "
-                          "\"string\", \"array\" and \"object\"");
+    return Invalid(where,
+                   "a type must be one of \"null\", \"boolean\", \"integer\", \"number\", "
+                   "\"string\", \"array\" and \"object\"");
   }
 
   Result<void> ReadValues(const Object& schema, const std::string& where, SchemaRule& rule) {
@@ -304,9 +306,10 @@ class SchemaCompiler {
       count = std::uint64_t{1} << 62;
       return {};
     }
-    count = exact.IsZero() ? 0
-                           : std::stoull(exact.digits + std::string(
-                                             static_cast<std::size_t>(exact.exponent), '0'));
+    count = exact.IsZero()
+                ? 0
+                : std::stoull(exact.digits +
+                              std::string(static_cast<std::size_t>(exact.exponent), '0'));
     return {};
   }
 
@@ -344,7 +347,8 @@ class SchemaCompiler {
     CAISSON_TRY(ReadNumber(schema, where, "exclusiveMinimum", rule.above));
     CAISSON_TRY(ReadNumber(schema, where, "exclusiveMaximum", rule.below));
     CAISSON_TRY(ReadNumber(schema, where, "multipleOf", rule.multiple_of));
-    if (rule.multiple_of && (rule.multiple_of->exact.IsZero() || rule.multiple_of->exact.negative)) {
+    if (rule.multiple_of &&
+        (rule.multiple_of->exact.IsZero() || rule.multiple_of->exact.negative)) {
       return Invalid(where + "/multipleOf", "must be greater than 0");
     }
     return {};
@@ -367,8 +371,8 @@ class SchemaCompiler {
       return Invalid(place, "must be an array of at least one schema");
     }
     for (std::size_t i = 0; i < value->as_array().size(); ++i) {
-      CAISSON_ASSIGN(const RuleIndex index, Subschema(value->as_array()[i],
-                                                      place + "/" + std::to_string(i), depth + 1));
+      CAISSON_ASSIGN(const RuleIndex index,
+                     Subschema(value->as_array()[i], place + "/" + std::to_string(i), depth + 1));
       rules.push_back(index);
     }
     return {};
@@ -377,8 +381,9 @@ class SchemaCompiler {
   Result<void> ReadArrays(const Object& schema, const std::string& where, int depth,
                           SchemaRule& rule) {
     if (const Value* items = schema.Find("items"); items != nullptr && items->is_array()) {
-      return Invalid(where + "/items", "must be one schema; a list of schemas, one an item, is "
-                                       "written prefixItems");
+      return Invalid(where + "/items",
+                     "must be one schema; a list of schemas, one an item, is "
+                     "written prefixItems");
     }
     CAISSON_TRY(ReadList(schema, where, "prefixItems", depth, rule.prefix_items));
     CAISSON_TRY(ReadOne(schema, where, "items", depth, rule.items));
@@ -435,40 +440,39 @@ class SchemaCompiler {
 
   Result<void> ReadProperties(const Object& schema, const std::string& where, int depth,
                               SchemaRule& rule) {
-    CAISSON_TRY(ForMembers(schema, where, "properties",
-                           [&](const std::string& key, const Value& member,
-                               const std::string& place) -> Result<void> {
-                             CAISSON_ASSIGN(const RuleIndex index,
-                                            Subschema(member, place, depth + 1));
-                             rule.properties.emplace(key, index);
-                             return {};
-                           }));
-    return ForMembers(schema, where, "patternProperties",
-                      [&](const std::string& key, const Value& member,
-                          const std::string& place) -> Result<void> {
-                        CAISSON_ASSIGN(auto pattern, ReadPattern(Value(key), place));
-                        CAISSON_ASSIGN(const RuleIndex index, Subschema(member, place, depth + 1));
-                        rule.pattern_properties.emplace_back(*std::move(pattern), index);
-                        return {};
-                      });
+    CAISSON_TRY(ForMembers(
+        schema, where, "properties",
+        [&](const std::string& key, const Value& member, const std::string& place) -> Result<void> {
+          CAISSON_ASSIGN(const RuleIndex index, Subschema(member, place, depth + 1));
+          rule.properties.emplace(key, index);
+          return {};
+        }));
+    return ForMembers(
+        schema, where, "patternProperties",
+        [&](const std::string& key, const Value& member, const std::string& place) -> Result<void> {
+          CAISSON_ASSIGN(auto pattern, ReadPattern(Value(key), place));
+          CAISSON_ASSIGN(const RuleIndex index, Subschema(member, place, depth + 1));
+          rule.pattern_properties.emplace_back(*std::move(pattern), index);
+          return {};
+        });
   }
 
   Result<void> ReadDependencies(const Object& schema, const std::string& where, int depth,
                                 SchemaRule& rule) {
-    CAISSON_TRY(ForMembers(schema, where, "dependentRequired",
-                           [&](const std::string& key, const Value& member,
-                               const std::string& place) -> Result<void> {
-                             CAISSON_ASSIGN(auto names, ReadNames(member, place));
-                             rule.dependent_required.emplace_back(key, std::move(names));
-                             return {};
-                           }));
-    return ForMembers(schema, where, "dependentSchemas",
-                      [&](const std::string& key, const Value& member,
-                          const std::string& place) -> Result<void> {
-                        CAISSON_ASSIGN(const RuleIndex index, Subschema(member, place, depth + 1));
-                        rule.dependent_schemas.emplace_back(key, index);
-                        return {};
-                      });
+    CAISSON_TRY(ForMembers(
+        schema, where, "dependentRequired",
+        [&](const std::string& key, const Value& member, const std::string& place) -> Result<void> {
+          CAISSON_ASSIGN(auto names, ReadNames(member, place));
+          rule.dependent_required.emplace_back(key, std::move(names));
+          return {};
+        }));
+    return ForMembers(
+        schema, where, "dependentSchemas",
+        [&](const std::string& key, const Value& member, const std::string& place) -> Result<void> {
+          CAISSON_ASSIGN(const RuleIndex index, Subschema(member, place, depth + 1));
+          rule.dependent_schemas.emplace_back(key, index);
+          return {};
+        });
   }
 
   Result<void> ReadCombinations(const Object& schema, const std::string& where, int depth,
@@ -484,12 +488,12 @@ class SchemaCompiler {
 
   // Definitions that nothing refers to must be well formed all the same.
   Result<void> ReadDefinitions(const Object& schema, const std::string& where, int depth) {
-    return ForMembers(schema, where, "$defs",
-                      [&](const std::string&, const Value& member,
-                          const std::string& place) -> Result<void> {
-                        CAISSON_TRY(Subschema(member, place, depth + 1));
-                        return {};
-                      });
+    return ForMembers(
+        schema, where, "$defs",
+        [&](const std::string&, const Value& member, const std::string& place) -> Result<void> {
+          CAISSON_TRY(Subschema(member, place, depth + 1));
+          return {};
+        });
   }
 
   const Value& document_;

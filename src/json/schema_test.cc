@@ -48,10 +48,10 @@ TEST(Schema, NamesEveryViolationWithItsPath) {
 }
 
 TEST(Schema, TellsWhatEachAlternativeHasAgainstAValue) {
-  EXPECT_EQ(Check(R"({"anyOf":[{"type":"integer"},{"type":"array","items":{"const":"a"}}]})",
-                  R"(["b"])"),
-            "$: fits none of its alternatives: must be integer, not array; or [0] must be \"a\", not "
-            "\"b\"");
+  EXPECT_EQ(
+      Check(R"({"anyOf":[{"type":"integer"},{"type":"array","items":{"const":"a"}}]})", R"(["b"])"),
+      "$: fits none of its alternatives: must be integer, not array; or [0] must be \"a\", not "
+      "\"b\"");
 }
 
 TEST(Schema, ComparesNumbersExactly) {
@@ -119,8 +119,8 @@ TEST(Schema, RefusesWhatWouldChangeAVerdict) {
   EXPECT_TRUE(Refusal(R"({"$dynamicRef":"#x"})").starts_with("json_schema.unsupported "));
   EXPECT_TRUE(Refusal(R"({"properties":{"a":{"unevaluatedProperties":false}}})")
                   .starts_with("json_schema.unsupported the schema, at #/properties/a/"));
-  EXPECT_TRUE(Refusal(R"({"$ref":"https://example.com/x.json"})")
-                  .starts_with("json_schema.unsupported "));
+  EXPECT_TRUE(
+      Refusal(R"({"$ref":"https://example.com/x.json"})").starts_with("json_schema.unsupported "));
   EXPECT_TRUE(Refusal(R"({"$schema":"http://json-schema.org/draft-07/schema#"})")
                   .starts_with("json_schema.unsupported "));
   EXPECT_TRUE(Refusal(R"({"allOf":[{"$id":"x"}]})").starts_with("json_schema.unsupported "));
@@ -141,12 +141,27 @@ TEST(Schema, IgnoresWhatItDoesNotKnow) {
 }
 
 TEST(Schema, RefusesMalformedKeywords) {
-  for (const char* schema :
-       {R"({"type":"strin"})", R"({"type":[]})", R"({"minLength":-1})", R"({"minLength":1.5})",
-        R"({"minimum":"1"})", R"({"multipleOf":0})", R"({"required":"a"})", R"({"required":[1]})",
-        R"({"properties":[]})", R"({"items":[{}]})", R"({"allOf":[]})", R"({"allOf":{}})",
-        R"({"pattern":"("})", R"({"patternProperties":{"(":{}}})", R"({"not":1})", "1", "\"x\"",
-        R"({"uniqueItems":1})", R"({"enum":1})", R"({"$defs":{"a":3}})", R"({"pattern":"\\C"})"}) {
+  for (const char* schema : {R"({"type":"strin"})",
+                             R"({"type":[]})",
+                             R"({"minLength":-1})",
+                             R"({"minLength":1.5})",
+                             R"({"minimum":"1"})",
+                             R"({"multipleOf":0})",
+                             R"({"required":"a"})",
+                             R"({"required":[1]})",
+                             R"({"properties":[]})",
+                             R"({"items":[{}]})",
+                             R"({"allOf":[]})",
+                             R"({"allOf":{}})",
+                             R"({"pattern":"("})",
+                             R"({"patternProperties":{"(":{}}})",
+                             R"({"not":1})",
+                             "1",
+                             "\"x\"",
+                             R"({"uniqueItems":1})",
+                             R"({"enum":1})",
+                             R"({"$defs":{"a":3}})",
+                             R"({"pattern":"\\C"})"}) {
     EXPECT_TRUE(Refusal(schema).starts_with("json_schema.invalid the schema, at #")) << schema;
   }
 }
@@ -195,8 +210,13 @@ TEST(Schema, LetsNothingThroughUnderAdditionalPropertiesFalse) {
 }
 
 TEST(ExactNumber, OrdersAllNumbers) {
-  const char* ascending[] = {"-1e300", "-12345678901234567890123", "-2",  "-1.5", "-1e-300", "0",
-                             "1e-300", "0.1", "1", "1.5", "10", "12345678901234567890123", "1e300"};
+  const char* ascending[] = {"-1e300",  "-12345678901234567890123",
+                             "-2",      "-1.5",
+                             "-1e-300", "0",
+                             "1e-300",  "0.1",
+                             "1",       "1.5",
+                             "10",      "12345678901234567890123",
+                             "1e300"};
   for (const char* a : ascending) {
     for (const char* b : ascending) {
       const auto expected = std::find(std::begin(ascending), std::end(ascending), a) <=>

@@ -6,6 +6,7 @@
 
 namespace caisson::nodes {
 
+extern const NodeType kAgentNode;
 extern const NodeType kDataTransformNode;
 extern const NodeType kDebugNode;
 extern const NodeType kDelayNode;
@@ -14,6 +15,7 @@ extern const NodeType kForLoopNode;
 extern const NodeType kHtmlTextTransformNode;
 extern const NodeType kHumanInputNode;
 extern const NodeType kJsonProcessingNode;
+extern const NodeType kLlmNode;
 extern const NodeType kManualTriggerNode;
 extern const NodeType kMergeNode;
 extern const NodeType kNoOpTaskNode;

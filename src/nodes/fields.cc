@@ -134,6 +134,7 @@ Result<json::Value> Convert(const Field& field, const json::Value& value, std::s
       return value.is_object() ? Result<json::Value>(value) : Wrong(path, "an object", value);
     case FieldKind::kObjectList:
     case FieldKind::kSteps:
+    case FieldKind::kTools:
       return ListOf(value, path, "an object", [](const json::Value& v) { return v.is_object(); });
     case FieldKind::kChoice:
       return IsChoice(field, value) ? Result<json::Value>(value)

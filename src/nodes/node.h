@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "http/outbound.h"
@@ -24,6 +25,29 @@ enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 struct StepResult {
   std::string name;
   json::Value payload;
+};
+
+// A tool of an agent, as its model is told of it.
+struct ToolInfo {
+  std::string name;
+  std::string description;
+  json::Value parameters;  // a JSON Schema
+  bool return_direct = false;
+};
+struct ToolRun {
+  std::size_t tool = 0;  // index into Host::Tools()
+  std::string call_id;
+  json::Object arguments;
+};
+struct ToolOutcome {
+  json::Value output;
+  std::string misfit;  // why the arguments do not fit the tool's schema; then nothing ran
+};
+
+// What is shown while it happens and not kept.
+enum class DeltaKind : std::uint8_t {
+  kMessage,       // a piece of an answer: {"content"}, {"refusal"} or {"tool_call"}
+  kToolProgress,  // {"tool", "call_id", "status": "started", "node_finished" or "finished", ...}
 };
 
 // The engine as a running node sees it. Every member may be called from the node's thread.
@@ -47,6 +71,15 @@ class Host {
   // others from `state`.
   virtual std::size_t StepCount() const = 0;
   virtual Result<StepResult> RunStep(std::size_t index, const State& state) = 0;
+  // For a node with a field of kind kTools.
+  virtual std::span<const ToolInfo> Tools() const = 0;
+  // Runs all of them, side by side as far as the run's concurrency allows; outcomes in the order of
+  // `runs`. Fails when one of them does, with its failure; the others are then stopped.
+  virtual Result<std::vector<ToolOutcome>> RunTools(std::span<const ToolRun> runs) = 0;
+  virtual void Stream(DeltaKind kind, json::Value data) = 0;
+  // What a model has used. Fails with graph.budget when the run may not use so much; it is counted
+  // all the same.
+  virtual Result<void> CountTokens(std::int64_t input, std::int64_t output) = 0;
 };
 
 // What a configuration field accepts, and to what it is converted, as the peer's models do it: a
@@ -63,6 +96,7 @@ enum class FieldKind : std::uint8_t {
   kObject,
   kObjectList,
   kSteps,       // a list of objects that the engine keeps for Host::RunStep; null in Visit::fields
+  kTools,       // a list of workflow tools that the engine keeps; null in Visit::fields
   kChoice,      // one of `choices`
   kChoiceList,  // a list of them
 };
@@ -96,6 +130,8 @@ struct NodeType {
   // The node's result, before its promotion into the state. Fails with nodes.failed (or a code that
   // Host gave).
   Result<json::Value> (*run)(const Visit& visit);
+  // The result is the update of the state, and the node has no entry in node_results.
+  bool writes_state = false;
 };
 
 // Converts and checks the members of `config`: the result has a value for each of `fields`,

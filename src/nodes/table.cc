@@ -14,6 +14,7 @@ const NodeType* Table::Find(std::string_view name) const {
 
 const Table& BuiltinNodes() {
   static constexpr const NodeType* kTypes[] = {
+      &kAgentNode,
       &kDataTransformNode,
       &kDebugNode,
       &kDelayNode,
@@ -22,6 +23,7 @@ const Table& BuiltinNodes() {
       &kHtmlTextTransformNode,
       &kHumanInputNode,
       &kJsonProcessingNode,
+      &kLlmNode,
       &kManualTriggerNode,
       &kMergeNode,
       &kNoOpTaskNode,

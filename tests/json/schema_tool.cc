@@ -25,10 +25,9 @@ int Main() {
       return 1;
     }
     const auto verdict = Check(pair->as_array());
-    const Object answer = verdict
-                              ? Object{{"ok", verdict->ok()}, {"text", verdict->Text()}}
-                              : Object{{"error", verdict.error().code.name},
-                                       {"text", verdict.error().message}};
+    const Object answer =
+        verdict ? Object{{"ok", verdict->ok()}, {"text", verdict->Text()}}
+                : Object{{"error", verdict.error().code.name}, {"text", verdict.error().message}};
     std::cout << Write(answer, {.ensure_ascii = true}).value_or("{}") << '\n';
   }
   return 0;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields that AgentNode and LLMNode share, and what they mean together.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/schema.h"
+#include "nodes/chat_settings.h"
+#include "nodes/node.h"
+
+namespace caisson::nodes {
+
+enum AgentField : std::size_t {
+  kAiModel,
+  kModelSettings,
+  kModelKwargs,
+  kSystemPrompt,
+  kPredefinedTools,
+  kWorkflowTools,
+  kUseChatkitWidgetTools,
+  kMcpServers,
+  kResponseFormat,
+  kMaxMessages,
+  kResetCommand,
+  kUseGraphChatHistory,
+  kAgentFields,
+};
+
+// Checks: what cannot be done here must be empty, and a response_format must be a JSON Schema.
+Result<json::Value> NoPredefinedTools(const json::Value& value, std::string_view path);
+Result<json::Value> NoChatkitWidgets(const json::Value& value, std::string_view path);
+Result<json::Value> NoMcpServers(const json::Value& value, std::string_view path);
+Result<json::Value> NoGraphChatHistory(const json::Value& value, std::string_view path);
+Result<json::Value> IsResponseFormat(const json::Value& value, std::string_view path);
+
+inline constexpr std::array<Field, kAgentFields> kCommonAgentFields{{
+    {.name = "ai_model", .kind = FieldKind::kString, .required = true},
+    {.name = "model_settings", .kind = FieldKind::kObject, .nullable = true},
+    {.name = "model_kwargs", .kind = FieldKind::kObject, .default_json = "{}"},
+    {.name = "system_prompt", .kind = FieldKind::kString, .nullable = true},
+    {.name = "predefined_tools",
+     .kind = FieldKind::kStringList,
+     .default_json = "[]",
+     .check = NoPredefinedTools},
+    {.name = "workflow_tools", .kind = FieldKind::kTools, .default_json = "[]"},
+    {.name = "use_chatkit_widget_tools",
+     .kind = FieldKind::kBool,
+     .default_json = "false",
+     .check = NoChatkitWidgets},
+    {.name = "mcp_servers",
+     .kind = FieldKind::kObject,
+     .default_json = "{}",
+     .check = NoMcpServers},
+    {.name = "response_format",
+     .kind = FieldKind::kObject,
+     .nullable = true,
+     .check = IsResponseFormat},
+    {.name = "max_messages", .kind = FieldKind::kInt, .default_json = "30"},
+    {.name = "reset_command", .kind = FieldKind::kString, .default_json = "\"\""},
+    {.name = "use_graph_chat_history",
+     .kind = FieldKind::kBool,
+     .default_json = "false",
+     .check = NoGraphChatHistory},
+}};
+
+// A form that an answer must have.
+struct ResponseFormat {
+  json::Schema schema;
+  json::Value request;  // the member "response_format" of a request
+};
+// `schema` is an object. Fails as json::Schema::Compile does.
+Result<ResponseFormat> ReadResponseFormat(const json::Value& schema);
+
+// What the fields of a visit say of the model. A template may have given any of them any type:
+// fails with nodes.failed then, or as ReadChatSettings does.
+struct AgentSetup {
+  ChatSettings settings;
+  std::string system_prompt;
+  std::optional<ResponseFormat> format;
+};
+Result<AgentSetup> ReadAgentSetup(const Visit& visit);
+
+}  // namespace caisson::nodes
