@@ -31,6 +31,8 @@ BENCHES: dict[str, list[str]] = {
     "compile": ["{python}", "bench/compile_workflows.py", "{build}/src/workflow/compile_bench"],
     "json": ["{build}/src/json/json_bench"],
     "engine": ["{build}/src/graph/engine_bench"],
+    "durable": ["{python}", "bench/durable_runs.py", "{build}/src/runs/runs_bench"],
+    "workflow": ["{build}/bin/workflow_bench"],
     "micropython": ["{build}/src/isolate/micropython/micropython_bench"],
     "native": ["{build}/src/isolate/native/native_bench"],
     "worker": ["{build}/src/isolate/worker/worker_bench", "60"],

@@ -87,6 +87,14 @@ std::string ShowForeignLine(std::string_view text, std::size_t max_bytes) {
   return Show(text, "\\n", "\\t", max_bytes);
 }
 
+bool IsSafeJson(std::string_view json) {
+  // All that is unsafe lies beyond printable ASCII; text that holds such a byte is looked at
+  // closely.
+  unsigned char all = 0;
+  for (const char c : json) all |= static_cast<unsigned char>(c);
+  return all < 0x80 && json.find('\x7f') == std::string_view::npos;
+}
+
 std::string SafeJson(std::string_view json) {
   std::string out;
   out.reserve(json.size());

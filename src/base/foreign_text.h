@@ -33,5 +33,7 @@ std::string ShowForeignLine(std::string_view text, std::size_t max_bytes = kShow
 // `json`, a JSON text (or a piece of one that ends between characters), with unsafe characters
 // written as \u escapes: the same document.
 std::string SafeJson(std::string_view json);
+// True only when SafeJson would give the same text; quick.
+bool IsSafeJson(std::string_view json);
 
 }  // namespace caisson

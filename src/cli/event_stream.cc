@@ -16,6 +16,12 @@
 #include "os/write_all.h"
 
 namespace caisson::cli {
+namespace {
+
+// Lines up to about that length are made as a whole, and so much is held back at most.
+constexpr std::size_t kWholeLine = 64u << 10;
+
+}  // namespace
 
 Result<void> EventStream::Open(const std::string& path) {
   name_ = path;
@@ -30,9 +36,14 @@ EventStream::~EventStream() {
 
 void EventStream::OnEvent(const graph::Event& event) {
   if (error_ != 0) return;
+  if (event.AppendText(lines_, kWholeLine)) {
+    lines_ += '\n';
+    if (lines_.size() > kWholeLine) Flush();
+    return;
+  }
   // No other line comes between the pieces of this one.
-  std::unique_lock<std::mutex> held;
-  if (descriptor_ == STDERR_FILENO) held = console_.Hold();
+  const auto held = Hold();
+  FlushHeld();
   if (WriteLine(event.ToJson())) return;
   // A value without JSON form in the state: the event goes without its data.
   graph::Event bare = event;
@@ -40,10 +51,26 @@ void EventStream::OnEvent(const graph::Event& event) {
   (void)WriteLine(bare.ToJson());
 }
 
+std::unique_lock<std::mutex> EventStream::Hold() {
+  return descriptor_ == STDERR_FILENO ? console_.Hold() : std::unique_lock<std::mutex>();
+}
+
+void EventStream::Flush() {
+  if (lines_.empty()) return;
+  const auto held = Hold();
+  FlushHeld();
+}
+
+void EventStream::FlushHeld() {
+  if (lines_.empty()) return;
+  WriteAll(IsSafeJson(lines_) ? lines_ : SafeJson(lines_));
+  lines_.clear();
+}
+
 void EventStream::OnDelta(const graph::Delta& delta) {
   if (error_ != 0) return;
-  std::unique_lock<std::mutex> held;
-  if (descriptor_ == STDERR_FILENO) held = console_.Hold();
+  const auto held = Hold();
+  FlushHeld();
   (void)WriteLine(delta.ToJson());
 }
 

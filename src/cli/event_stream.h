@@ -25,17 +25,22 @@ class EventStream final : public graph::EventSink {
   EventStream& operator=(const EventStream&) = delete;
 
   void OnEvent(const graph::Event& event) override;
+  void Flush() override;
   // One at a time, and never during an event.
   void OnDelta(const graph::Delta& delta);
   // cli.file_unwritable when an event could not be written; later ones were then left out.
   Result<void> Finish() const;
 
  private:
+  // The console's lock, when that is where lines go.
+  std::unique_lock<std::mutex> Hold();
+  void FlushHeld();
   // False when the event has no JSON form; nothing was written then.
   bool WriteLine(const json::Value& document);
   void WriteAll(std::string_view text);
 
   Console& console_;
+  std::string lines_;  // not written yet
   int descriptor_ = 2;
   int error_ = 0;
   std::string name_ = "standard error";

@@ -23,8 +23,12 @@ void Emitter::Between(const std::function<void(std::uint64_t after)>& tell) {
 }
 
 Result<void> Emitter::Commit() {
-  if (journal_ == nullptr) return {};
+  if (!active()) return {};
   const std::lock_guard lock(mutex_);
+  if (journal_ == nullptr) {
+    sink_->Flush();
+    return {};
+  }
   if (lost_) return Fail(*lost_);
   if (pending_.empty()) return {};
   if (auto kept = journal_->Append(pending_); !kept) {
@@ -34,6 +38,7 @@ Result<void> Emitter::Commit() {
   for (const KeptEvent& event : pending_) {
     if (sink_ != nullptr) sink_->OnEvent(event.View());
   }
+  if (sink_ != nullptr) sink_->Flush();
   pending_.clear();
   return {};
 }

@@ -15,12 +15,6 @@ double Milliseconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-bool HasDuration(EventKind kind) {
-  return kind == EventKind::kNodeFinished || kind == EventKind::kNodeError ||
-         kind == EventKind::kNodeInterrupted || kind == EventKind::kRunInterrupted ||
-         kind == EventKind::kRunFinished;
-}
-
 }  // namespace
 
 std::string_view DataName(EventKind kind) {
@@ -43,6 +37,12 @@ std::string_view DataName(EventKind kind) {
 bool IsOfNode(EventKind kind) {
   return kind == EventKind::kNodeStarted || kind == EventKind::kNodeFinished ||
          kind == EventKind::kNodeError || kind == EventKind::kNodeInterrupted;
+}
+
+bool HasDuration(EventKind kind) {
+  return kind == EventKind::kNodeFinished || kind == EventKind::kNodeError ||
+         kind == EventKind::kNodeInterrupted || kind == EventKind::kRunInterrupted ||
+         kind == EventKind::kRunFinished;
 }
 
 std::string_view EventKindName(EventKind kind) { return kNames[static_cast<std::size_t>(kind)]; }

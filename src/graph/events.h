@@ -39,6 +39,7 @@ enum class EventKind : std::uint8_t {
 std::string_view EventKindName(EventKind kind);  // "run_started", ...
 std::optional<EventKind> FindEventKind(std::string_view name);
 bool IsOfNode(EventKind kind);              // it has the members of a node
+bool HasDuration(EventKind kind);           // it ends something
 std::string_view DataName(EventKind kind);  // of the member that holds Event::data: "update", ...
 
 struct Event {
@@ -60,6 +61,9 @@ struct Event {
   const json::Value* data = nullptr;
 
   json::Value ToJson() const;
+  // Appends the text of ToJson() without making it. False, with `out` as it was, when a part of it
+  // has more than `most` bytes or no JSON form.
+  bool AppendText(std::string& out, std::size_t most) const;
 };
 
 // An event that owns what it tells. Copies share their JSON.
@@ -93,6 +97,9 @@ class EventSink {
   virtual ~EventSink() = default;
   // Must not throw; the event's views are good during the call only. Slow sinks slow the run.
   virtual void OnEvent(const Event& event) = 0;
+  // Nothing more may come for a while: whoever holds events back hands them on. Called at the end of
+  // each step, and before anything that may take long.
+  virtual void Flush() {}
 };
 
 }  // namespace caisson::graph

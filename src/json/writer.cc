@@ -128,6 +128,17 @@ class Writer {
   }
   std::string Finish() { return std::move(out_); }
 
+  // Instead of Write and Finish.
+  bool Append(std::string& out, const Value& value, std::size_t most) {
+    const std::size_t before = out.size();
+    out_ = std::move(out);
+    most_ = before + most;
+    const bool written = WriteValue(value, 0) && out_.size() <= most_;
+    out = std::move(out_);
+    if (!written) out.resize(before);
+    return written;
+  }
+
  private:
   void HandOver() {
     if (wanted_) wanted_ = (*take_)(out_);
@@ -144,6 +155,7 @@ class Writer {
   }
 
   bool WriteValue(const Value& value, std::size_t depth) {
+    if (out_.size() > most_) return Refuse(errors::kJsonTooLarge, "it is too long");
     switch (value.kind()) {
       case Value::Kind::kNull:
         out_ += "null";
@@ -193,6 +205,7 @@ class Writer {
       return Refuse(errors::kJsonNotRepresentable,
                     "its text is not valid UTF-8 (a lone surrogate, or bytes of another encoding)");
     }
+    if (text.size() > most_) return Refuse(errors::kJsonTooLarge, "it is too long");
     if (take_ == nullptr) {
       AppendString(out_, text, options_.ensure_ascii);
       return true;
@@ -281,10 +294,11 @@ class Writer {
 
   bool TooDeep() { return Refuse(errors::kJsonTooDeep, "it is nested too deeply"); }
 
-  const WriteOptions& options_;
+  const WriteOptions options_;
   const std::string_view colon_;
   const TakePiece* take_;
   bool wanted_ = true;
+  std::size_t most_ = std::string::npos;
   std::string out_;
   PathBuilder path_;
   ErrorCode code_ = errors::kJsonNotRepresentable;
@@ -311,6 +325,16 @@ Result<void> WritePieces(const Value& value, const TakePiece& take, const WriteO
   const TakePiece drop = [](std::string_view) { return false; };
   CAISSON_TRY(Writer(options, &drop).Write(value));
   return Writer(options, &take).Write(value);
+}
+
+bool AppendText(std::string& out, const Value& value, std::size_t most) {
+  return Writer({}).Append(out, value, most);
+}
+
+bool AppendQuoted(std::string& out, std::string_view text, std::size_t most) {
+  if (text.size() > most || !simdjson::validate_utf8(text.data(), text.size())) return false;
+  AppendString(out, text, false);
+  return true;
 }
 
 Result<std::string> WriteCanonical(const Value& value) {

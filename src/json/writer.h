@@ -33,6 +33,12 @@ using TakePiece = std::function<bool(std::string_view piece)>;
 Result<void> WritePieces(const Value& value, const TakePiece& take,
                          const WriteOptions& options = {});
 
+// Appends the compact text. False, with `out` as it was, when that is longer than `most` bytes or
+// `value` has no JSON form.
+bool AppendText(std::string& out, const Value& value, std::size_t most);
+// Appends `text` as a JSON string; as AppendText.
+bool AppendQuoted(std::string& out, std::string_view text, std::size_t most);
+
 // Canonical bytes, the same for equal values: no spaces, keys sorted by code point, UTF-8.
 Result<std::string> WriteCanonical(const Value& value);
 

@@ -21,12 +21,17 @@ constexpr std::size_t kLeastEvents = 256u << 10;
 constexpr std::size_t kEventsPerSnapshot = 4;
 // A state that is larger when it is written out has no snapshots after its first.
 constexpr std::size_t kMaxSnapshot = 256u << 20;
+constexpr std::size_t kMaxText = 1u << 30;
 
 Result<std::string> Lines(std::span<const graph::KeptEvent> events) {
   std::string lines;
   for (const graph::KeptEvent& event : events) {
-    CAISSON_ASSIGN(const std::string line, json::Write(event.View().ToJson()));
-    lines += line;
+    const graph::Event view = event.View();
+    if (!view.AppendText(lines, kMaxText)) {
+      // The strict way says why.
+      CAISSON_ASSIGN(const std::string line, json::Write(view.ToJson()));
+      lines += line;
+    }
     lines += '\n';
   }
   return lines;
