@@ -97,8 +97,8 @@ class EventSink {
   virtual ~EventSink() = default;
   // Must not throw; the event's views are good during the call only. Slow sinks slow the run.
   virtual void OnEvent(const Event& event) = 0;
-  // Nothing more may come for a while: whoever holds events back hands them on. Called at the end of
-  // each step, and before anything that may take long.
+  // Nothing more may come for a while: whoever holds events back hands them on. Called at the end
+  // of each step, and before anything that may take long.
   virtual void Flush() {}
 };
 
