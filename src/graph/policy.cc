@@ -78,7 +78,9 @@ Result<std::vector<std::string>> Codes(const json::Value& value, const std::stri
 }  // namespace
 
 const std::vector<std::string>& TransientCodes() {
-  static const std::vector<std::string> kCodes{"graph.node_timed_out", "isolate.worker_lost"};
+  static const std::vector<std::string> kCodes{
+      "graph.node_timed_out", "isolate.worker_lost", "model.cut",         "model.failed",
+      "model.rate_limited",   "model.timed_out",     "model.unavailable", "model.unreachable"};
   return kCodes;
 }
 
