@@ -154,11 +154,13 @@ class Loop {
     std::vector<ToolRun> runs;
     std::vector<std::size_t> places;  // of the runs among the calls
     bool is_broken = false;
+    bool is_reply = true;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const auto tool = FindTool(calls[i].name);
       auto arguments = ReadArguments(calls[i]);
       if (!arguments) {
         is_broken = true;
+        is_reply = false;
         answers[i] = ToolMessage(calls[i], BrokenText(calls[i]), true);
       } else if (!tool) {
         is_broken = true;
@@ -172,7 +174,8 @@ class Loop {
       }
     }
     CAISSON_ASSIGN(const std::vector<ToolOutcome> outcomes, host_.RunTools(runs));
-    bool is_reply = !is_broken;
+    // As in the peer, a call of a tool that does not exist changes nothing in this.
+    is_reply = is_reply && !runs.empty();
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const bool fits = outcomes[i].misfit.empty();
       is_broken = is_broken || !fits;

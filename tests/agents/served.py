@@ -39,3 +39,4 @@ def endpoint():
     finally:
         process.terminate()
         process.wait()
+        process.stdout.close()
