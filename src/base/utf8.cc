@@ -40,4 +40,18 @@ std::uint32_t CodePoint(std::string_view character) {
   return value;
 }
 
+std::string Shortened(std::string_view text, std::size_t most) {
+  std::string kept;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::size_t length = CharacterLength(text);
+    const std::size_t step = length == 0 ? 1 : length;
+    if (used + step > most) return kept + "…";
+    used += step;
+    kept += length == 0 ? std::string_view("\ufffd") : text.substr(0, length);
+    text.remove_prefix(step);
+  }
+  return kept;
+}
+
 }  // namespace caisson

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace caisson {
@@ -13,6 +14,10 @@ namespace caisson {
 std::size_t CharacterLength(std::string_view text);
 
 bool IsAscii(std::string_view text);
+
+// The beginning of a text for a message: at most `most` bytes, cut between characters and then
+// followed by "…"; bytes that are no UTF-8 come out as U+FFFD (and may make it a little longer).
+std::string Shortened(std::string_view text, std::size_t most);
 
 // The code point of `character`, which must be one valid character.
 std::uint32_t CodePoint(std::string_view character);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/utf8.h"
 #include "errors/json_schema.h"
 #include "json/schema_rules.h"
 #include "json/writer.h"
@@ -177,7 +178,7 @@ class SchemaCompiler {
   }
 
   static std::unexpected<Status> TooDeep(const std::string& where) {
-    return Refuse(errors::kJsonSchemaTooLarge, where.substr(0, 200),
+    return Refuse(errors::kJsonSchemaTooLarge, Shortened(where, 200),
                   "it is nested more deeply than " + std::to_string(kMaxDepth) +
                       " levels, or its names are too long");
   }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "json/exact_number.h"
 #include "json/schema_rules.h"
 #include "json/writer.h"
@@ -13,12 +14,7 @@ namespace {
 constexpr std::size_t kMaxShown = 80;
 constexpr std::size_t kMaxChoices = 12;
 
-std::string Cut(std::string text) {
-  if (text.size() <= kMaxShown) return text;
-  std::size_t end = kMaxShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
+std::string Cut(std::string_view text) { return Shortened(text, kMaxShown); }
 
 }  // namespace
 
@@ -33,7 +29,7 @@ std::string ShortJson(const Value& value) {
     return false;
   });
   if (!written) return "a value";
-  return Cut(std::move(text));
+  return Cut(text);
 }
 
 std::string_view SchemaTypeName(const Value& value) {

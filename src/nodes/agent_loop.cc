@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "errors/model.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -97,7 +98,7 @@ class Loop {
   Result<void> CheckEnd(const ChatAnswer& answer) {
     if (!answer.refusal.empty()) {
       return Fail(errors::kModelRefused,
-                  "the model refused to answer: " + answer.refusal.substr(0, 1000));
+                  "the model refused to answer: " + Shortened(answer.refusal, 1000));
     }
     if (answer.finish_reason == "content_filter") {
       return Fail(errors::kModelContentFilter,
@@ -197,7 +198,7 @@ class Loop {
     if (!outcome.misfit.empty()) {
       return ToolMessage(call,
                          "Error invoking tool '" + call.name + "' with kwargs " +
-                             PyRepr(run.arguments).substr(0, 2000) + " with error:\n " +
+                             Shortened(PyRepr(run.arguments), 2000) + " with error:\n " +
                              outcome.misfit + "\n Please fix the error and try again.",
                          true);
     }
@@ -217,7 +218,7 @@ class Loop {
   std::string LastError() const {
     for (auto message = messages_.rbegin(); message != messages_.rend(); ++message) {
       if (*message->Find("status") == json::Value("error")) {
-        return message->Find("content")->as_string().substr(0, 1000);
+        return Shortened(message->Find("content")->as_string(), 1000);
       }
     }
     return {};

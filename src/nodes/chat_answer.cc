@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "errors/model.h"
 #include "json/reader.h"
 #include "json/truth.h"
@@ -38,12 +39,7 @@ Result<std::string> Label(const json::Value& from, std::string_view member) {
   return text;
 }
 
-std::string Cut(std::string text) {
-  if (text.size() <= kMaxWords) return text;
-  std::size_t end = kMaxWords;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
+std::string Cut(std::string_view text) { return Shortened(text, kMaxWords); }
 
 Result<std::int64_t> Count(const json::Value& usage, std::string_view member) {
   const json::Value* count = usage.Find(member);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "errors/model.h"
 #include "errors/outbound.h"
 #include "http/outbound.h"
@@ -20,8 +21,10 @@
 namespace caisson::nodes {
 namespace {
 
-constexpr std::size_t kMaxBody = 64u << 20;   // of an answer, with the frame around its text
-constexpr std::size_t kMaxEvent = 4u << 20;   // of a stream
+constexpr std::size_t kMaxBody = 64u << 20;      // of an answer, with the frame around its text
+constexpr std::size_t kMaxEvent = 4u << 20;      // of a stream
+constexpr std::size_t kMaxDocument = 16u << 20;  // of an answer that is not streamed
+constexpr std::size_t kMaxErrorBody = 1u << 20;
 constexpr std::size_t kMaxWords = 300;        // of an answer that is no JSON
 constexpr double kMostWait = 60;              // seconds; a longer Retry-After is not waited for
 constexpr std::chrono::minutes kLongest{60};  // for one answer
@@ -43,6 +46,9 @@ class Body {
     if (!is_stream_) is_stream_ = Sniff(piece);
     if (is_stream_.value_or(false)) {
       CAISSON_TRY(events_.Feed(piece, [&](std::string_view data) { return chunks_.Read(data); }));
+    } else if (kept_.size() + piece.size() > kMaxDocument) {
+      return Fail(errors::kModelTooLarge,
+                  "the endpoint's answer has more than " + std::to_string(kMaxDocument) + " bytes");
     } else {
       kept_ += piece;
     }
@@ -56,7 +62,7 @@ class Body {
     if (is_json || (content_type.empty() && !kept_.empty())) return FromDocument();
     if (is_events && kept_.empty()) return chunks_.Finish();
     return Fail(errors::kModelMalformed, "the endpoint answered with the content type " +
-                                             PyReprText(content_type.substr(0, 100)) +
+                                             PyReprText(Shortened(content_type, 100)) +
                                              ", which no chat endpoint does; check base_url");
   }
 
@@ -85,17 +91,21 @@ class Body {
   std::string kept_;
 };
 
+std::optional<json::Value> ErrorDocument(const http::OutboundResponse& response) {
+  const auto document = json::Read(response.body, {.max_bytes = kMaxErrorBody, .max_depth = 100});
+  return document ? std::optional(*document) : std::nullopt;
+}
+
 std::string Words(const http::OutboundResponse& response) {
-  if (const auto document = json::Read(response.body, {.max_depth = 100})) {
+  if (const auto document = ErrorDocument(response)) {
     if (std::string words = ErrorWords(*document); !words.empty()) return words;
   }
   const std::string_view text = Strip(response.body);
-  if (text.empty() || text[0] == '<') return response.reason;
-  return std::string(text.substr(0, kMaxWords)) + (text.size() > kMaxWords ? "…" : "");
+  return Shortened(text.empty() || text[0] == '<' ? response.reason : text, kMaxWords);
 }
 
 std::string ErrorCodeOf(const http::OutboundResponse& response) {
-  const auto document = json::Read(response.body, {.max_depth = 100});
+  const auto document = ErrorDocument(response);
   const json::Value* error = document ? document->Find("error") : nullptr;
   const json::Value* code = error != nullptr ? error->Find("code") : nullptr;
   return code != nullptr && code->is_string() ? code->as_string() : std::string();

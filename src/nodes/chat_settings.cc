@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "errors/model.h"
 #include "nodes/python_text.h"
 
@@ -75,7 +76,7 @@ Result<void> ReadModel(const std::string& ai_model, const json::Object& kwargs,
   }
   if (provider == kOpenAi && !settings.model.empty()) return {};
   return Fail(errors::kModelProvider,
-              "ai_model " + PyReprText(ai_model.substr(0, 200)) +
+              "ai_model " + PyReprText(Shortened(ai_model, 200)) +
                   (provider == kOpenAi ? " names no model"
                    : provider.empty()  ? " names no provider"
                                        : " names the provider " + PyReprText(provider)) +
@@ -175,7 +176,7 @@ class Reader {
     if (!value.is_string() || !http::IsFieldValue(value.as_string()) || !http::IsToken(name) ||
         Has(kClosedHeaders, Lower(name))) {
       return Wrong(member,
-                   "holds a header that cannot be sent: " + PyReprText(name.substr(0, 100)));
+                   "holds a header that cannot be sent: " + PyReprText(Shortened(name, 100)));
     }
     settings_.headers.Set(name, value.as_string());
     return {};

@@ -11,6 +11,7 @@ POST /v1/chat/completions   takes the first answer that is unused and fits
 An answer is one of
   {"content", "tool_calls": [{"id", "name", "arguments"}], "refusal", "finish_reason", "usage", "model"}
   {"status", "headers", "error"}       an HTTP error with that body
+  {"status", "raw"}                    an HTTP error with that text, in Latin-1
   {"fault": NAME}                      see FAULTS
 Every answer may have "when": {"model", "last"} (the model's name; a part of the last message's text),
 "repeat": true (it is never used up), "pieces" (characters in a fragment of a stream), "delay" (seconds
@@ -151,6 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             if "fault" in answer:
                 self.fault(answer, body, number)
+            elif "raw" in answer:
+                self.send_text(answer["status"], answer["raw"], "text/plain", encoding="latin-1")
             elif "status" in answer:
                 self.send_json(answer["status"], {"error": answer.get("error")}, answer.get("headers", {}))
             elif body.get("stream"):
@@ -163,8 +166,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def send_json(self, status, document, headers=()):
         self.send_text(status, json.dumps(document), "application/json", dict(headers))
 
-    def send_text(self, status, text, content_type, headers=()):
-        data = text.encode()
+    def send_text(self, status, text, content_type, headers=(), encoding="utf-8"):
+        data = text.encode(encoding)
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))

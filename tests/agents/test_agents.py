@@ -22,6 +22,7 @@ FAULTS = [
     ({"status": 403, "error": {"message": "no"}}, "model.unauthorized", None),
     ({"status": 429, "error": {"message": "slow down"}, "headers": {"Retry-After": "3600"}}, "model.rate_limited", None),
     ({"status": 500, "error": {"message": "oops"}}, "model.unavailable", None),
+    ({"status": 502, "raw": "caf\u00e9 \u00ff" * 1000}, "model.unavailable", None),
     ({"status": 404, "error": {"message": "The model does not exist"}}, "model.rejected", None),
     ({"status": 302, "headers": {"Location": "http://127.0.0.1:1/"}}, "model.rejected", None),
     ({"status": 400, "error": CONTEXT}, "model.context_too_long", None),
