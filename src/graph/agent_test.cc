@@ -37,11 +37,12 @@ class Endpoint final : public http::Outbound {
     http::OutboundResponse response;
     response.status = 200;
     response.headers.Set("Content-Type", "application/json");
-    const json::Value completion = json::Object{
+    json::Value completion = json::Object{
         {"model", "m"},
         {"choices", json::Array{json::Object{{"message", answer}, {"finish_reason", "stop"}}}},
         {"usage",
          json::Object{{"prompt_tokens", 3}, {"completion_tokens", 2}, {"total_tokens", 5}}}};
+    if (!tells_usage) completion.mutable_object().Erase("usage");
     CAISSON_TRY(sink(*json::Write(completion)));
     return response;
   }
@@ -50,6 +51,7 @@ class Endpoint final : public http::Outbound {
   }
 
   bool repeat_last = false;
+  bool tells_usage = true;
   std::vector<json::Value> requests;
   std::vector<std::string> keys;
 
@@ -186,6 +188,16 @@ TEST(Agent, stops_at_the_budget_of_tokens) {
   const RunResult result = Ask(endpoint, AgentOf({Echo("e")}), config);
   EXPECT_EQ(CodeOf(result), "graph.budget");
   EXPECT_EQ(result.tokens, 10);
+}
+
+TEST(Agent, counts_the_tokens_of_an_endpoint_that_does_not) {
+  Endpoint endpoint{"{'content': '" + std::string(400, 'a') + "'}"};
+  endpoint.tells_usage = false;
+  RunConfig config;
+  config.budget.tokens = 99;
+  const RunResult result = Ask(endpoint, AgentOf({}), config);
+  EXPECT_EQ(CodeOf(result), "graph.budget");
+  EXPECT_EQ(result.tokens, 101);
 }
 
 TEST(Agent, checks_an_answer_against_its_form) {

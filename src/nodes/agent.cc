@@ -31,6 +31,7 @@ Result<json::Value> RunAgent(const Visit& visit) {
 
 }  // namespace
 
-extern constexpr NodeType kAgentNode{"AgentNode", kFields, RunAgent, true};
+extern constexpr NodeType kAgentNode{
+    .name = "AgentNode", .fields = kFields, .run = RunAgent, .writes_state = true};
 
 }  // namespace caisson::nodes

@@ -90,9 +90,31 @@ class Loop {
                          {"messages", ToWire(setup_.system_prompt, messages_)}};
     if (setup_.format) request.Set("response_format", setup_.format->request);
     if (!tools_.empty()) request.Set("tools", WireTools(tools_));
+    const std::size_t asked = TextBytes(*request.Find("messages"));
     CAISSON_ASSIGN(ChatAnswer answer, AskModel(host_, setup_.settings, std::move(request)));
-    if (answer.usage) CAISSON_TRY(host_.CountTokens(answer.usage->input, answer.usage->output));
+    const ChatUsage used = answer.usage.value_or(Estimate(asked, answer));
+    CAISSON_TRY(host_.CountTokens(used.input, used.output));
     return answer;
+  }
+
+  // A budget holds for endpoints that do not tell what they used, too.
+  static ChatUsage Estimate(std::size_t asked, const ChatAnswer& answer) {
+    constexpr std::size_t kBytesPerToken = 4;
+    std::size_t said = answer.content.size();
+    for (const ChatCall& call : answer.calls) said += call.name.size() + call.arguments.size();
+    return {static_cast<std::int64_t>(asked / kBytesPerToken),
+            static_cast<std::int64_t>(said / kBytesPerToken), 0};
+  }
+
+  static std::size_t TextBytes(const json::Value& value) {
+    if (value.is_string()) return value.as_string().size();
+    std::size_t bytes = 0;
+    if (value.is_array()) {
+      for (const json::Value& item : value.as_array()) bytes += TextBytes(item);
+    } else if (value.is_object()) {
+      for (const auto& [key, member] : value.as_object()) bytes += TextBytes(member);
+    }
+    return bytes;
   }
 
   Result<void> CheckEnd(const ChatAnswer& answer) {

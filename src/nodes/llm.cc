@@ -58,6 +58,7 @@ Result<json::Value> RunLlm(const Visit& visit) {
 
 }  // namespace
 
-extern constexpr NodeType kLlmNode{"LLMNode", kFields, RunLlm, true};
+extern constexpr NodeType kLlmNode{
+    .name = "LLMNode", .fields = kFields, .run = RunLlm, .writes_state = true};
 
 }  // namespace caisson::nodes

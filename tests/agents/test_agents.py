@@ -132,10 +132,13 @@ class Agents(unittest.TestCase):
 
     def test_parallel_calls_in_fragments(self):
         calls = [workflows.call("echo", {"text": f"größe {i} 😀"}, i) for i in range(8)]
-        self.served.script({"tool_calls": calls, "pieces": 2}, {"content": "done"})
-        result = self.ask(tools=True)
-        self.assertEqual([text for kind, text in self.said(result) if kind == "tool"], [f"größe {i} 😀" for i in range(8)])
-        self.assertEqual(result.json()["state"]["messages"][-1]["usage_metadata"]["total_tokens"], 18)
+        for streaming in (True, False):
+            self.served.script({"tool_calls": calls, "pieces": 2}, {"content": "done"})
+            result = self.ask(tools=True, kwargs={"streaming": streaming})
+            told = [text for kind, text in self.said(result) if kind == "tool"]
+            self.assertEqual(told, [f"größe {i} 😀" for i in range(8)])
+            self.assertEqual(result.json()["state"]["messages"][-1]["usage_metadata"]["total_tokens"], 18)
+            self.assertEqual([body["stream"] for body in self.served.bodies()], [streaming] * 2)
 
     def test_a_stream_that_breaks_within_a_call_runs_nothing(self):
         self.served.script({"fault": "cut_tool", "tool_calls": [workflows.call("echo", {"text": "a long text"})]})
