@@ -47,6 +47,15 @@ class VisitHost final : public nodes::Host {
     return Fail(errors::kOutboundNoNetwork,
                 "the node sends requests, but this run has no network for its nodes");
   }
+  Result<nodes::Blobs*> BlobStore() override {
+    if (context_.services.blobs != nullptr) return context_.services.blobs;
+    return Fail(errors::kNodesNoBlobs,
+                "the node stores a file, but this run has no store for files");
+  }
+  Result<nodes::Items*> ItemStore() override {
+    if (context_.services.items != nullptr) return context_.services.items;
+    return Fail(errors::kNodesNoItems, "the node uses the long-term store, but this run has none");
+  }
   std::size_t StepCount() const override {
     const json::Value& steps = native_.steps.raw();
     return steps.is_array() ? steps.as_array().size() : 0;
@@ -99,7 +108,7 @@ std::string StepName(const json::Value& step) {
 Result<NativePart> PlanStep(const nodes::NodeType& type, const Template& step,
                             const std::string& name, std::size_t index) {
   const std::string path = "$.config.steps[" + std::to_string(index) + "]";
-  auto values = nodes::ValidateFields(type.fields, step.raw().as_object(), path);
+  auto values = nodes::ValidateConfig(type, step.raw().as_object(), path);
   if (!values) {
     return Fail(errors::kNodesConfig, "Failed to construct node '" + name + "' of type '" +
                                           std::string(type.name) + "': " + values.error().message);

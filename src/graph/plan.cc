@@ -30,8 +30,8 @@ T At(const std::vector<T>& items, std::size_t index) {
 }
 
 bool MayBlock(const nodes::NodeType& type) {
-  return type.name == "DelayNode" || type.name == "SubWorkflowNode" || type.name == "AgentNode" ||
-         type.name == "LLMNode";
+  return type.name == "DelayNode" || type.name == "SubWorkflowNode" ||
+         type.need != nodes::Need::kNothing;
 }
 
 // The list in the field of kind kTools; nullptr when there is none.
@@ -317,7 +317,7 @@ class GraphBuilder {
 
 Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& config,
                               Credentials credentials) {
-  CAISSON_ASSIGN(json::Array values, nodes::ValidateFields(type.fields, config));
+  CAISSON_ASSIGN(json::Array values, nodes::ValidateConfig(type, config));
   NativePart part;
   part.type = &type;
   part.fields.reserve(values.size());

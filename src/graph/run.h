@@ -78,6 +78,8 @@ struct Services {
 
   CredentialResolver* credentials = nullptr;  // needed when a visited node has a placeholder
   http::Outbound* network = nullptr;          // needed when a visited node sends requests
+  nodes::Blobs* blobs = nullptr;              // needed by nodes that store files
+  nodes::Items* items = nullptr;              // needed by nodes that use the long-term store
   Journal* journal = nullptr;                 // null: the run is not recorded and cannot be resumed
   EventSink* events = nullptr;
   Metrics* metrics = nullptr;

@@ -31,7 +31,10 @@ Result<json::Value> RunAgent(const Visit& visit) {
 
 }  // namespace
 
-extern constexpr NodeType kAgentNode{
-    .name = "AgentNode", .fields = kFields, .run = RunAgent, .writes_state = true};
+extern constexpr NodeType kAgentNode{.name = "AgentNode",
+                                     .fields = kFields,
+                                     .run = RunAgent,
+                                     .need = Need::kNetwork,
+                                     .writes_state = true};
 
 }  // namespace caisson::nodes

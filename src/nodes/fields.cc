@@ -111,6 +111,14 @@ Result<json::Value> ListOf(const json::Value& value, std::string_view path,
   return value;
 }
 
+Result<json::Value> ToStringMap(const json::Value& value, std::string_view path) {
+  if (!value.is_object()) return Wrong(path, "an object", value);
+  for (const auto& [key, member] : value.as_object()) {
+    if (!member.is_string()) return Wrong(std::string(path) + "." + key, "a string", member);
+  }
+  return value;
+}
+
 Result<json::Value> Convert(const Field& field, const json::Value& value, std::string_view path) {
   switch (field.kind) {
     case FieldKind::kAny:
@@ -128,6 +136,10 @@ Result<json::Value> Convert(const Field& field, const json::Value& value, std::s
     case FieldKind::kListOrString:
       if (value.is_string() || value.is_array()) return value;
       return Wrong(path, "a list or a string", value);
+    case FieldKind::kIntOrString:
+      return value.is_string() ? Result<json::Value>(value) : ToInt(value, path);
+    case FieldKind::kStringMap:
+      return ToStringMap(value, path);
     case FieldKind::kStringList:
       return ListOf(value, path, "a string", [](const json::Value& v) { return v.is_string(); });
     case FieldKind::kObject:
@@ -184,6 +196,21 @@ Result<json::Array> ValidateFields(std::span<const Field> fields, const json::Ob
     faults += value.error().message;
   }
   if (!faults.empty()) return Fail(errors::kNodesConfig, std::move(faults));
+  return values;
+}
+
+Result<json::Array> ValidateConfig(const NodeType& type, const json::Object& config,
+                                   std::string_view path) {
+  CAISSON_ASSIGN(json::Array values, ValidateFields(type.fields, config, path));
+  if (type.check != nullptr) CAISSON_TRY(type.check(values));
+  return values;
+}
+
+Result<json::Array> ValidateAgain(std::span<const Field> fields, const Visit& visit) {
+  json::Object config;
+  for (std::size_t i = 0; i < fields.size(); ++i) config.Set(fields[i].name, visit.fields[i]);
+  auto values = ValidateFields(fields, config, visit.name);
+  if (!values) return NodeFailed(std::move(values.error().message));
   return values;
 }
 

@@ -58,7 +58,10 @@ Result<json::Value> RunLlm(const Visit& visit) {
 
 }  // namespace
 
-extern constexpr NodeType kLlmNode{
-    .name = "LLMNode", .fields = kFields, .run = RunLlm, .writes_state = true};
+extern constexpr NodeType kLlmNode{.name = "LLMNode",
+                                   .fields = kFields,
+                                   .run = RunLlm,
+                                   .need = Need::kNetwork,
+                                   .writes_state = true};
 
 }  // namespace caisson::nodes

@@ -19,6 +19,9 @@
 
 namespace caisson::nodes {
 
+class Blobs;
+class Items;
+
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
 // What a step stored in node_results under its own name.
@@ -66,6 +69,9 @@ class Host {
   // then fails as Sleep does. Lives as long as the visit. Fails with outbound.no_network when the
   // run has none.
   virtual Result<http::Outbound*> Network() = 0;
+  // The run's stores. Fail with nodes.no_blobs, nodes.no_items when the run has none.
+  virtual Result<Blobs*> BlobStore() = 0;
+  virtual Result<Items*> ItemStore() = 0;
   // For a node with a field of kind kSteps: how many steps that field has, and running one of them
   // on `state`. Templates of a step that the visit's own state answers are answered from it, the
   // others from `state`.
@@ -92,8 +98,10 @@ enum class FieldKind : std::uint8_t {
   kFloat,
   kList,
   kListOrString,
+  kIntOrString,
   kStringList,
   kObject,
+  kStringMap,  // an object whose values are strings
   kObjectList,
   kSteps,       // a list of objects that the engine keeps for Host::RunStep; null in Visit::fields
   kTools,       // a list of workflow tools that the engine keeps; null in Visit::fields
@@ -124,12 +132,19 @@ struct Visit {
   Host& host;
 };
 
+// What a run must have for a node of a type.
+enum class Need : std::uint8_t { kNothing, kNetwork, kBlobs, kItems };
+
 struct NodeType {
   std::string_view name;
   std::span<const Field> fields;
   // The node's result, before its promotion into the state. Fails with nodes.failed (or a code that
   // Host gave).
   Result<json::Value> (*run)(const Visit& visit);
+  // What no field can say alone, of values that are all valid; nullptr when there is nothing. Fails
+  // with nodes.config.
+  Result<void> (*check)(std::span<const json::Value> values) = nullptr;
+  Need need = Need::kNothing;
   // The result is the update of the state, and the node has no entry in node_results.
   bool writes_state = false;
 };
@@ -139,6 +154,12 @@ struct NodeType {
 // Fails with nodes.config and every fault, each with its JSON path.
 Result<json::Array> ValidateFields(std::span<const Field> fields, const json::Object& config,
                                    std::string_view path = "$.config");
+// The same of a node's configuration, NodeType::check included.
+Result<json::Array> ValidateConfig(const NodeType& type, const json::Object& config,
+                                   std::string_view path = "$.config");
+// The fields of a visit converted and checked once more, as by ValidateFields: for nodes that look
+// at what templates yielded as they look at their configuration. Fails with nodes.failed.
+Result<json::Array> ValidateAgain(std::span<const Field> fields, const Visit& visit);
 
 // The types that run on the host, sorted by name. An explicit list; nothing registers itself.
 class Table {

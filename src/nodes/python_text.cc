@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nodes/python_text.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -229,6 +231,13 @@ bool IsSpace(std::uint32_t character) {
   return character == 0x85 || character == 0xa0 || character == 0x1680 ||
          (character >= 0x2000 && character <= 0x200a) || character == 0x2028 ||
          character == 0x2029 || character == 0x202f || character == 0x205f || character == 0x3000;
+}
+
+bool IsWordCharacter(std::uint32_t character) {
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return character == '_' ||
+         (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
 }
 
 bool IsPrintable(std::uint32_t character) {

@@ -23,6 +23,7 @@ std::size_t CharacterCount(std::string_view text);
 
 bool IsSpace(std::uint32_t character);      // str.isspace of one character, and \s of its regexes
 bool IsPrintable(std::uint32_t character);  // str.isprintable
+bool IsWordCharacter(std::uint32_t character);  // \w of its regexes
 std::string_view Strip(std::string_view text);
 // True for a non-empty text of digits in the sense of str.isdigit.
 bool IsDigits(std::string_view text);

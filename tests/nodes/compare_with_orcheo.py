@@ -23,6 +23,8 @@ from orcheo_process import SKIPPED, find_python  # noqa: E402
 
 import cases  # noqa: E402
 import random_graphs  # noqa: E402
+import store_cases  # noqa: E402
+import trigger_cases  # noqa: E402
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 # Errors whose text is the peer's libraries' own; that both fail at the same stage is what counts.
@@ -77,6 +79,8 @@ def difference(request, ours, theirs):
         return None if same_error(ours, theirs) else "different errors"
     if normal(ours["state"]) != normal(theirs["state"]):
         return "different states"
+    if (ours["items"], ours["blobs"]) != (theirs["items"], theirs["blobs"]):
+        return "different stores"
     # The peer's order within a step is that in which its tasks happen to end.
     return None if sorted(ours["order"]) == sorted(theirs["order"]) else "different visits"
 
@@ -163,6 +167,14 @@ def main():
         tally.add(f"{kind} {counts[kind]}", request, our_answer, their_answer)
         if our_answer["ok"] is not None and difference(request, our_answer, their_answer) is None:
             golden.add(kind, request, our_answer)
+    for kind, request in cases.all_cases(trigger_cases.PASSING):
+        counts[kind] += 1
+        tally.add(f"{kind} {counts[kind]}", request, ours(request), theirs(request))
+    for kind, maker in store_cases.FAMILIES.items():
+        for config, inputs, state, items in maker():
+            counts[kind] = counts.get(kind, 0) + 1
+            request = cases.single(kind, config, inputs, state) | {"items": items}
+            tally.add(f"{kind} {counts[kind]}", request, ours(request), theirs(request))
     if options.bless:
         golden.write()
     for i in range(options.graphs):
@@ -170,6 +182,8 @@ def main():
         tally.add(f"graph {options.seed}:{i}", request, ours(request), theirs(request))
     ours.close()
     theirs.close()
+    for kind, count in sorted(counts.items()):
+        print(f"{count:6} {kind}")
     print(f"{sum(counts.values())} cases of {len(counts)} node types, {options.graphs} graphs: {tally.same} the same, "
           f"{tally.known} known divergences, {len(tally.different)} different")
     return 1 if tally.different else 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in an interpreter that has orcheo: runs one IR per line of standard input, {"ir", "inputs",
-"recursion_limit"?}, as the peer does, and answers with the final state and the order of the visits,
-or with where and why it failed."""
+"recursion_limit"?, "items"?}, as the peer does, and answers with the final state, the order of the
+visits and what the stores hold, or with where and why it failed."""
 
 import asyncio
 import json
@@ -10,12 +10,18 @@ import sys
 import warnings
 
 from langchain_core.messages import BaseMessage
+from langgraph.store.memory import InMemoryStore
 from orcheo.graph.ir.builder import build_state_graph_from_ir
+from pydantic import BaseModel
 
 
 def plain(value):
     if isinstance(value, BaseMessage):
         return value.model_dump()
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump(mode="json"))
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -23,14 +29,35 @@ def plain(value):
     return value
 
 
-async def run(graph, inputs, limit):
+class Uploads:
+    def __init__(self):
+        self.kept = []
+
+    async def upload_attachment(self, content, name, mime_type):
+        if not isinstance(content, bytes) or not isinstance(name, str) or not isinstance(mime_type, str):
+            raise TypeError("no file")
+        self.kept.append([content.decode(), name, mime_type])
+        name = f"atc_{len(self.kept)}"
+        return name, "memory:" + name
+
+
+def contents(store):
+    found = {}
+    for item in store.search((), limit=1000):
+        found.setdefault("/".join(item.namespace), {})[item.key] = plain(item.value)
+    return found
+
+
+async def run(graph, inputs, limit, uploads):
     configurable = {"thread_id": "t"}
     config = {"configurable": configurable, "tags": [], "metadata": {}, "callbacks": [], "run_name": None}
     if limit is not None:
         config["recursion_limit"] = limit
     state = {"workspace_id": None, "messages": [], "node_results": {}, "inputs": inputs, "config": config}
     order, final = [], None
-    options = {"recursion_limit": limit} if limit is not None else {}
+    options = {"configurable": {"attachment_uploader": uploads}}
+    if limit is not None:
+        options["recursion_limit"] = limit
     async for _, mode, event in graph.astream(state, options, stream_mode=["updates", "values"], subgraphs=True):
         if mode == "updates":
             order.extend(event)
@@ -41,11 +68,17 @@ async def run(graph, inputs, limit):
 
 def answer(request):
     try:
-        graph = build_state_graph_from_ir(request["ir"]).compile()
+        store = InMemoryStore()
+        for space, entries in request.get("items", {}).items():
+            for key, value in entries.items():
+                store.put((space,), key, value)
+        graph = build_state_graph_from_ir(request["ir"]).compile(store=store)
     except Exception as error:
         return {"ok": False, "stage": "build", "error": str(error)}
     try:
-        return asyncio.run(run(graph, request["inputs"], request.get("recursion_limit")))
+        uploads = Uploads()
+        answer = asyncio.run(run(graph, request["inputs"], request.get("recursion_limit"), uploads))
+        return answer | {"items": contents(store), "blobs": uploads.kept}
     except Exception as error:
         return {"ok": False, "stage": "run", "error": str(error), "type": type(error).__name__}
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one IR per line of standard input, {"ir": {...}, "inputs": any, "recursion_limit": n}, and
-// answers each with the final state and the order of the visits, or with where and why it failed.
-// Workflows with code nodes cannot run here.
+// Runs one IR per line of standard input, {"ir": {...}, "inputs": any, "recursion_limit"?: n,
+// "items"?: {namespace: {key: value}}, "loopback"?: ["127.0.0.1:80"], "ca_file"?: path}, and
+// answers each with the final state, the order of the visits and what the stores hold, or with
+// where and why it failed. Workflows with code nodes cannot run here.
 #include <iostream>
 #include <string>
 
 #include "graph/run.h"
+#include "http/outbound.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "nodes/memory_stores.h"
 #include "workflow/loader.h"
 
 namespace caisson {
@@ -26,6 +29,37 @@ class VisitOrder final : public graph::EventSink {
 
 json::Value Failed(std::string_view stage, std::string_view error) {
   return json::Object{{"ok", false}, {"stage", stage}, {"error", error}};
+}
+
+void Fill(nodes::MemoryItems& items, const json::Value* given) {
+  if (given == nullptr) return;
+  for (const auto& [space, entries] : given->as_object()) {
+    for (const auto& [key, value] : entries.as_object()) {
+      const auto filled = items.Update(
+          {{space}, key}, [&](const json::Value*) -> Result<json::Value> { return value; });
+      if (!filled) std::cerr << "run_tool: " << filled.error().message << '\n';
+    }
+  }
+}
+
+// The servers of the test, and nothing else.
+std::unique_ptr<http::Outbound> NetworkOf(const json::Value& request) {
+  http::OutboundPolicy policy;
+  if (const json::Value* targets = request.Find("loopback")) {
+    for (const json::Value& target : targets->as_array()) {
+      policy.loopback.targets.push_back(target.as_string());
+    }
+  }
+  if (const json::Value* file = request.Find("ca_file")) policy.ca_file = file->as_string();
+  return http::MakeOutbound(std::move(policy));
+}
+
+json::Array Kept(const nodes::MemoryBlobs& blobs) {
+  json::Array all;
+  for (const auto& blob : blobs.all()) {
+    all.emplace_back(json::Array{blob.content, blob.name, blob.mime_type});
+  }
+  return all;
 }
 
 json::Value Answer(const json::Value& request) {
@@ -49,10 +83,21 @@ json::Value Answer(const json::Value& request) {
   VisitOrder order;
   graph::Services services;
   services.events = &order;
+  nodes::MemoryBlobs blobs;
+  nodes::MemoryItems items;
+  Fill(items, request.Find("items"));
+  services.blobs = &blobs;
+  services.items = &items;
+  const auto network = NetworkOf(request);
+  services.network = network.get();
   const auto result = graph::Run(*plan, *request.Find("inputs"), config, services);
   if (!result) return Failed("run", result.error().message);
   if (!result->ok()) return Failed("run", result->error->message);
-  return json::Object{{"ok", true}, {"state", result->state}, {"order", order.Take()}};
+  return json::Object{{"ok", true},
+                      {"state", result->state},
+                      {"order", order.Take()},
+                      {"items", items.All()},
+                      {"blobs", Kept(blobs)}};
 }
 
 }  // namespace
