@@ -22,7 +22,7 @@ build_packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-ven
                 libsimdjson-dev libfmt-dev libspdlog-dev libcli11-dev libgtest-dev
                 libseccomp-dev libssl-dev libsqlite3-dev libutf8proc-dev unicode-data
                 libboost1.81-dev libnghttp2-dev libcurl4-openssl-dev libsodium-dev libpcre2-dev
-                libexpat1-dev tzdata)
+                libexpat1-dev libidn2-dev tzdata)
 test_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 util-linux
                mmdebstrap runc curl nghttp2-client openssl nftables e2fsprogs erofs-utils)
 # Of the backports suite of the mirror that apt already uses, by the beginning of their version: the main suite's are too

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "errors/outbound.h"
+#include "http/web_url.h"
 
 namespace caisson::http {
 namespace {
@@ -31,9 +32,11 @@ std::string Part(CURLU* url, CURLUPart part, unsigned flags = 0) {
 
 std::string Shown(const std::string& url) { return url.substr(0, 300); }
 
+// Writes the host in its ASCII form back into the URL: libcurl's own conversion depends on the
+// locale.
 Result<std::string> HostOf(CURLU* url, const std::string& text) {
-  std::string host = Part(url, CURLUPART_HOST, CURLU_PUNYCODE);
-  if (host.empty()) {
+  const auto host = AsciiHost(Part(url, CURLUPART_HOST));
+  if (!host || host->empty() || curl_url_set(url, CURLUPART_HOST, host->c_str(), 0) != CURLUE_OK) {
     return Fail(errors::kOutboundBadRequest,
                 fmt::format("the URL '{}' has no valid host", Shown(text)));
   }
@@ -41,11 +44,8 @@ Result<std::string> HostOf(CURLU* url, const std::string& text) {
     return Fail(errors::kOutboundRefused,
                 fmt::format("the URL '{}' names a network interface", Shown(text)));
   }
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  std::ranges::transform(host, host.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return host;
+  if (!host->starts_with('[') || !host->ends_with(']')) return *host;
+  return host->substr(1, host->size() - 2);
 }
 
 Result<Target> TargetOf(CURLU* url, const std::string& text) {

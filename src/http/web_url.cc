@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/web_url.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
+#include <idn2.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "http/public_address.h"
@@ -144,26 +143,11 @@ std::optional<std::string> SixHost(std::string_view text) {
   return fmt::format("[{}{:x}:{:x}]", head, b[12] << 8 | b[13], b[14] << 8 | b[15]);
 }
 
-std::optional<std::string> ToAscii(const std::string& host) {
-  if (std::ranges::none_of(host, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
-    return Lower(host);
-  }
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), &curl_url_cleanup);
-  char* ascii = nullptr;
-  if (curl_url_set(url.get(), CURLUPART_URL, ("http://" + host + "/").c_str(), 0) != CURLUE_OK ||
-      curl_url_get(url.get(), CURLUPART_HOST, &ascii, CURLU_PUNYCODE) != CURLUE_OK) {
-    return std::nullopt;
-  }
-  std::string result = Lower(ascii);
-  curl_free(ascii);
-  return result;
-}
-
 std::optional<std::string> NormalHost(std::string_view text) {
   if (text.starts_with('[')) {
     return text.ends_with(']') ? SixHost(text.substr(1, text.size() - 2)) : std::nullopt;
   }
-  const auto host = ToAscii(Decode(text));
+  const auto host = AsciiHost(Decode(text));
   if (!host || host->empty() || std::ranges::any_of(*host, [](char c) {
         return IsControl(c) || kNotInHost.find(c) != std::string_view::npos;
       })) {
@@ -228,6 +212,21 @@ std::string NormalPath(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::string> AsciiHost(std::string_view host) {
+  if (host.find('\0') != std::string_view::npos) return std::nullopt;
+  if (std::ranges::all_of(host, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+    return Lower(host);
+  }
+  char* ascii = nullptr;
+  if (idn2_to_ascii_8z(std::string(host).c_str(), &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) !=
+      IDN2_OK) {
+    return std::nullopt;
+  }
+  std::string result = Lower(ascii);
+  idn2_free(ascii);
+  return result;
+}
 
 std::optional<std::string> NormalWebUrl(std::string_view given) {
   if (given.size() > kMostBytes) return std::nullopt;

@@ -13,4 +13,8 @@ namespace caisson::http {
 // URL of one of the two schemes.
 std::optional<std::string> NormalWebUrl(std::string_view text);
 
+// A host name as it stands in the DNS: "münchen.de" is "xn--mnchen-3ya.de" (IDNA 2008, UTS 46);
+// ASCII becomes lower case and is not looked at further. nullopt when the name has no such form.
+std::optional<std::string> AsciiHost(std::string_view host);
+
 }  // namespace caisson::http
