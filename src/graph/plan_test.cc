@@ -49,21 +49,21 @@ TEST(Plan, refuses_graphs_that_cannot_be_built) {
 }
 
 TEST(Plan, names_every_node_that_is_not_native) {
-  auto inner = MakeGraph({Native("fetch", "HttpRequestNode", "{}")});
+  auto inner = MakeGraph({Native("fetch", "SlackNode", "{}")});
   const Status status = Refusal(MakeGraph(
       {Native("agent", "DeepAgentNode",
               "{'workflow_tools': [{'__orcheo_ir_kind__': 'workflow_tool', 'name': 't', 'graph':"
-              "{'nodes': [{'kind': 'builtin', 'id': 'mail', 'type': 'EmailNode', 'config': {}},"
+              "{'nodes': [{'kind': 'builtin', 'id': 'mail', 'type': 'WebSearchNode', 'config': {}},"
               "{'kind': 'builtin', 'id': 'ok', 'type': 'NoOpTaskNode', 'config': {}}]}}]}"),
        Sub("outer", std::move(inner)),
        Native("steps", "SubWorkflowNode",
               "{'steps': [{'type': 'NoOpTaskNode'},"
-              "{'type': 'RSSNode'}, {'type': '{{inputs.t}}'}]}")}));
+              "{'type': 'QueryClassifierNode'}, {'type': '{{inputs.t}}'}]}")}));
   EXPECT_EQ(status.code, errors::kGraphNotNative);
   for (const char* expected :
        {"DeepAgentNode (node 'agent')",
-        "EmailNode (node 'mail' in node 'agent' workflow_tools, tool 't')",
-        "HttpRequestNode (node 'fetch' in subgraph 'outer')", "RSSNode (step 2 in node 'steps')"}) {
+        "WebSearchNode (node 'mail' in node 'agent' workflow_tools, tool 't')",
+        "SlackNode (node 'fetch' in subgraph 'outer')", "QueryClassifierNode (step 2 in node 'steps')"}) {
     EXPECT_NE(status.message.find(expected), std::string::npos) << status.message;
   }
   EXPECT_EQ(status.message.find("inputs.t"), std::string::npos) << "known only when it runs";
