@@ -14,6 +14,7 @@
 #include "errors/graph.h"
 #include "http/outbound.h"
 #include "json/writer.h"
+#include "runs/node_stores.h"
 
 namespace caisson::cli {
 namespace {
@@ -119,6 +120,12 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
   const auto network = http::MakeOutbound({.loopback = execution.arguments.endpoints});
   services.network = network.get();
   services.journal = record.get();
+  std::optional<runs::StoredBlobs> blobs;
+  std::optional<runs::StoredItems> items;
+  if (execution.store != nullptr) {
+    services.blobs = &blobs.emplace(*execution.store);
+    services.items = &items.emplace(*execution.store);
+  }
   if (execution.arguments.events || execution.arguments.events_file) {
     services.events = &events;
     services.deltas = [&events](const graph::Delta& delta) { events.OnDelta(delta); };

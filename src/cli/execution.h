@@ -26,6 +26,7 @@ struct Execution {
   const ExecutionArguments& arguments;
   const IsolationArguments& isolation;
   graph::CredentialResolver& credentials;
+  store::WorkflowStore* store;  // null: nodes keep nothing
 };
 // Gives the run its services. `make_record` (may be null) is called once everything else is there;
 // what it gives is the run's journal.

@@ -75,8 +75,12 @@ Result<graph::RunResult> Carry(const graph::Plan& plan, Preparation preparation,
   }
   CAISSON_ASSIGN(RunCredentials credentials,
                  RunCredentials::Open(arguments.execution, store.get()));
-  const Execution execution{plan, preparation.config, arguments.execution, arguments.isolation,
-                            credentials.resolver()};
+  const Execution execution{plan,
+                            preparation.config,
+                            arguments.execution,
+                            arguments.isolation,
+                            credentials.resolver(),
+                            store.get()};
   return Execute(
       execution, make_record,
       [&](const graph::Services& services) {

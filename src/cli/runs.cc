@@ -18,6 +18,7 @@
 #include "cli/run_store.h"
 #include "errors/cli.h"
 #include "errors/graph.h"
+#include "errors/runs.h"
 #include "json/reader.h"
 #include "store/sqlite/workflow_store.h"
 #include "workflow/loader.h"
@@ -168,7 +169,8 @@ Result<ExitCode> GoOn(store::WorkflowStore& store, runs::Held held, const RunsAr
     CAISSON_TRY(events.Open(*arguments.execution.events_file));
   }
   IsolationArguments isolation{arguments.allow_unjailed, arguments.workers, config.limits};
-  const Execution execution{plan, config, arguments.execution, isolation, credentials.resolver()};
+  const Execution execution{plan,  config, arguments.execution, isolation, credentials.resolver(),
+                            &store};
   CAISSON_ASSIGN(
       const graph::RunResult result,
       Execute(
@@ -219,6 +221,21 @@ ExitCode Events(runs::Runs& runs, const RunsArguments& arguments, Console& conso
   return ExitCode::kOk;
 }
 
+ExitCode GiveFile(store::WorkflowStore& store, const RunsArguments& arguments, Console& console) {
+  constexpr std::string_view kScheme = "caisson:file/";
+  const std::string id =
+      arguments.id.starts_with(kScheme) ? arguments.id.substr(kScheme.size()) : arguments.id;
+  auto file = store.Read([&](store::WorkflowRows& rows) { return rows.FindFile(id); });
+  if (!file) return console.Complain(file.error());
+  if (!*file) {
+    return console.Complain(
+        {.code = errors::kRunsNotFound, .message = "there is no file '" + id + "'"});
+  }
+  if (!arguments.output) return PrintText((*file)->content, console);
+  auto written = WriteFile(*arguments.output, (*file)->content);
+  return written ? ExitCode::kOk : console.Complain(written.error());
+}
+
 ExitCode Remove(runs::Runs& runs, const RunsArguments& arguments, Console& console) {
   auto removed = runs.Remove(arguments.id);
   return removed ? ExitCode::kOk : console.Complain(removed.error());
@@ -241,6 +258,8 @@ ExitCode Act(const RunsArguments& arguments, Console& console) {
       return HoldAndGoOn(**store, arguments, console);
     case RunsArguments::Action::kEvents:
       return Events(runs, arguments, console);
+    case RunsArguments::Action::kFile:
+      return GiveFile(**store, arguments, console);
     case RunsArguments::Action::kRemove:
       return Remove(runs, arguments, console);
   }

@@ -52,7 +52,7 @@ struct ExecutionArguments {
 void AddExecution(CLI::App* command, ExecutionArguments& arguments);
 
 struct RunsArguments {
-  enum class Action { kList, kShow, kResume, kCancel, kFork, kEvents, kRemove };
+  enum class Action { kList, kShow, kResume, kCancel, kFork, kEvents, kFile, kRemove };
   Action action = Action::kList;
   ExecutionArguments execution;
   std::string id;
@@ -62,6 +62,7 @@ struct RunsArguments {
   std::optional<std::int64_t> step;   // show, fork
   std::int64_t after = 0;             // events
   bool follow = false;                // events
+  std::optional<std::string> output;  // file
   std::optional<std::string> value;   // resume: JSON, @file or "-"
   std::vector<std::string> answers;   // resume: NODE=JSON
   std::optional<std::string> config;  // resume, fork: in place of the one before

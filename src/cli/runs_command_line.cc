@@ -205,6 +205,17 @@ void AddEvents(CLI::App* runs, const Shared& arguments, const Take& take) {
   Finish(command, arguments, RunsArguments::Action::kEvents, take);
 }
 
+void AddFile(CLI::App* runs, const Shared& arguments, const Take& take) {
+  CLI::App* command = Action(runs, "file", "Give out a file that a FileUploadNode has stored");
+  command->add_option("FILE", arguments->id, "Its attachment_id or download_url")
+      ->required()
+      ->type_name("");
+  command->add_option("-o", arguments->output, "Write it there, not to standard output")
+      ->type_name("FILE");
+  AddStore(command, arguments->execution.record);
+  Finish(command, arguments, RunsArguments::Action::kFile, take);
+}
+
 void AddSimple(CLI::App* runs, const char* name, const char* help, RunsArguments::Action action,
                const Shared& arguments, const Take& take) {
   CLI::App* command = Action(runs, name, help);
@@ -310,6 +321,7 @@ void AddRunsCommands(CLI::App* app, const Take& take) {
             arguments, take);
   AddFork(runs, arguments, take);
   AddEvents(runs, arguments, take);
+  AddFile(runs, arguments, take);
   AddSimple(runs, "rm", "Forget a run with all its events", RunsArguments::Action::kRemove,
             arguments, take);
 

@@ -31,8 +31,8 @@ workflow::Node Native(std::string id, std::string type, std::string_view config)
 workflow::Graph Looped(std::string_view variables) {
   workflow::Graph graph;
   graph.entrypoint = "a";
-  graph.nodes.push_back(Native("a", "SetVariableNode",
-                               R"({"variables": )" + std::string(variables) + "}"));
+  graph.nodes.push_back(
+      Native("a", "SetVariableNode", R"({"variables": )" + std::string(variables) + "}"));
   graph.edges = {{"a", "a"}};
   return graph;
 }
@@ -63,11 +63,12 @@ void CheckEnd(const Result<graph::RunResult>& result, int steps) {
 class Bench {
  public:
   Bench() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "caisson-bench-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "caisson-bench-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
-    store_ = store::sqlite::OpenWorkflows(directory_ + "/runs.db",
-                                          store::sqlite::Durability::kNormal)
-                 .value();
+    store_ =
+        store::sqlite::OpenWorkflows(directory_ + "/runs.db", store::sqlite::Durability::kNormal)
+            .value();
   }
   ~Bench() {
     store_.reset();

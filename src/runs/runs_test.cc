@@ -13,6 +13,7 @@
 #include "errors/store.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "runs/node_stores.h"
 #include "runs/owner.h"
 #include "store/sqlite/workflow_store.h"
 #include "workflow/loader.h"
@@ -331,6 +332,32 @@ TEST_F(RunsTest, AreBackedUpWhileTheyRun) {
   for (const Shown& run : all) {
     EXPECT_TRUE(copied.ProgressAt(run, std::nullopt).has_value());
   }
+}
+
+TEST_F(RunsTest, KeepWhatNodesStoreForLater) {
+  StoredBlobs blobs(*store_);
+  StoredItems items(*store_);
+  graph::Services services;
+  services.blobs = &blobs;
+  services.items = &items;
+  const graph::Plan plan = PlanOf(
+      Line({Native("file", "FileUploadNode", R"({"content": "a,b", "filename": "t.csv"})"),
+            Native("note", "GraphStoreAppendMessageNode", R"({"key": "k", "content": "one"})"),
+            Native("again", "GraphStoreAppendMessageNode", R"({"key": "k", "content": "two"})")}));
+  const auto result = graph::Run(plan, json::Object{}, {}, services);
+  ASSERT_TRUE(result && result->ok()) << (result ? result->error->message : result.error().message);
+  const json::Value* file = result->state.Find("node_results")->Find("file");
+  const std::string id = file->Find("attachment_id")->as_string();
+  EXPECT_EQ(file->Find("download_url")->as_string(), "caisson:file/" + id);
+  const auto kept = store_->Read([&](store::WorkflowRows& rows) { return rows.FindFile(id); });
+  EXPECT_EQ((*kept)->content, "a,b");
+  EXPECT_EQ((*kept)->name, "t.csv");
+  Open();
+  StoredItems later(*store_);
+  const auto history = later.Get({{"agent_chat_history"}, "k"});
+  EXPECT_EQ(Text(**history), R"({"version":2,"messages":[{"role":"assistant","content":"one"},)"
+                             R"({"role":"assistant","content":"two"}]})");
+  EXPECT_FALSE((*later.Get({{"agent_chat_history"}, "other"})).has_value());
 }
 
 TEST_F(RunsTest, RefuseAFileThatIsNoStore) {

@@ -75,6 +75,15 @@ struct Secret {
   Milliseconds updated_at = 0;
 };
 
+// A file that a node has stored for people.
+struct StoredFile {
+  std::string id;
+  std::string name;  // the author's words, as the type
+  std::string mime_type;
+  std::string content;  // any text
+  Milliseconds created_at = 0;
+};
+
 // Finders give an empty optional when there is no such row. Inserting what exists already fails
 // with store.conflict; else with store.failed, store.full, store.locked or store.corrupt.
 class WorkflowRows {
@@ -117,6 +126,16 @@ class WorkflowRows {
   // A sealed text by which a key is known; empty: there is none yet.
   virtual Result<std::string> KeyCheck() = 0;
   virtual Result<void> PutKeyCheck(const std::string& sealed) = 0;
+
+  // The long-term store of workflows: a JSON text by namespace (a JSON array) and key.
+  virtual Result<std::optional<std::string>> FindItem(const std::string& space,
+                                                      const std::string& key) = 0;
+  virtual Result<void> PutItem(const std::string& space, const std::string& key,
+                               const std::string& value, Milliseconds at) = 0;
+
+  virtual Result<void> InsertFile(const StoredFile& file) = 0;
+  virtual Result<std::optional<StoredFile>> FindFile(const std::string& id) = 0;
+  virtual Result<bool> DeleteFile(const std::string& id) = 0;
 };
 
 using WorkflowStore = Transactions<WorkflowRows>;

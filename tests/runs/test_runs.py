@@ -193,6 +193,18 @@ class Records(RunsTest):
         self.assertEqual(refused.code, 3)
         self.assertIn("store.conflict", refused.stderr)
 
+    def test_a_stored_file_is_given_out(self):
+        source = LOOP.replace("NoOpTaskNode", "FileUploadNode").replace("FileUploadNode()", 'FileUploadNode(content="a,b\\n1,2\\n", filename="t.csv")')
+        source = source.replace('    graph.add_edge("a", "a")\n', "")
+        done = self.start(source)
+        self.assertEqual(done.code, 0, done.stderr)
+        stored = done.json()["node_results"]["a"]
+        self.assertEqual(self.caisson("runs", "file", stored["download_url"]).stdout, "a,b\n1,2\n")
+        out = self.folder / "out.csv"
+        self.assertEqual(self.caisson("runs", "file", stored["attachment_id"], "-o", str(out)).code, 0)
+        self.assertEqual(out.read_text(), "a,b\n1,2\n")
+        self.assertIn("runs.not_found", self.caisson("runs", "file", "atc_none").stderr)
+
     def test_rm_forgets(self):
         self.start()
         [run] = self.list()

@@ -37,6 +37,19 @@ struct Table<Secret> {
 };
 
 template <>
+struct Table<StoredFile> {
+  static constexpr const char* kName = "files";
+  template <typename Row, typename Visit>
+  static void Columns(Row& row, Visit visit) {
+    visit("id", row.id);
+    visit("name", row.name);
+    visit("mime_type", row.mime_type);
+    visit("content", row.content);
+    visit("created_at", row.created_at);
+  }
+};
+
+template <>
 struct Table<WorkflowRun> {
   static constexpr const char* kName = "runs";
   static constexpr std::array<std::string_view, 6> kFixed{"number", "id",          "workflow",

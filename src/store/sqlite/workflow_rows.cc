@@ -150,4 +150,30 @@ Result<void> SqliteWorkflowRows::PutKeyCheck(const std::string& sealed) {
   return Do(database_, "INSERT OR REPLACE INTO vault_key (one, sealed) VALUES (1, ?)", sealed);
 }
 
+Result<std::optional<std::string>> SqliteWorkflowRows::FindItem(const std::string& space,
+                                                                const std::string& key) {
+  CAISSON_ASSIGN(auto statement,
+                 Ask(database_, "SELECT value FROM items WHERE space = ? AND key = ?", space, key));
+  CAISSON_ASSIGN(const bool found, statement->Step());
+  if (!found) return std::nullopt;
+  return statement->Text(0);
+}
+Result<void> SqliteWorkflowRows::PutItem(const std::string& space, const std::string& key,
+                                         const std::string& value, Milliseconds at) {
+  return Do(database_,
+            "INSERT OR REPLACE INTO items (space, key, value, updated_at) VALUES (?, ?, ?, ?)",
+            space, key, value, at);
+}
+
+Result<void> SqliteWorkflowRows::InsertFile(const StoredFile& file) {
+  return InsertRow(database_, file);
+}
+Result<std::optional<StoredFile>> SqliteWorkflowRows::FindFile(const std::string& id) {
+  return SelectOne<StoredFile>(database_, "WHERE id = ?", id);
+}
+Result<bool> SqliteWorkflowRows::DeleteFile(const std::string& id) {
+  CAISSON_TRY(Do(database_, "DELETE FROM files WHERE id = ?", id));
+  return database_.changes() > 0;
+}
+
 }  // namespace caisson::store::sqlite

@@ -32,6 +32,13 @@ class SqliteWorkflowRows final : public WorkflowRows {
   Result<bool> DeleteSecret(const std::string& id_or_name) override;
   Result<std::string> KeyCheck() override;
   Result<void> PutKeyCheck(const std::string& sealed) override;
+  Result<std::optional<std::string>> FindItem(const std::string& space,
+                                              const std::string& key) override;
+  Result<void> PutItem(const std::string& space, const std::string& key, const std::string& value,
+                       Milliseconds at) override;
+  Result<void> InsertFile(const StoredFile& file) override;
+  Result<std::optional<StoredFile>> FindFile(const std::string& id) override;
+  Result<bool> DeleteFile(const std::string& id) override;
 
  private:
   Database& database_;

@@ -17,7 +17,7 @@ namespace caisson::store::sqlite {
 namespace {
 
 // Only ever add to the end: files out there have had the first ones.
-constexpr std::array<const char*, 2> kSteps{R"(
+constexpr std::array<const char*, 3> kSteps{R"(
 CREATE TABLE workflows (
   hash TEXT PRIMARY KEY, ir TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL
 ) STRICT;
@@ -40,6 +40,16 @@ CREATE TABLE secrets (
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE vault_key (one INTEGER PRIMARY KEY CHECK (one = 1), sealed TEXT NOT NULL) STRICT;
+)",
+                                            R"(
+CREATE TABLE items (
+  space TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, updated_at INTEGER NOT NULL,
+  PRIMARY KEY (space, key)
+) STRICT;
+CREATE TABLE files (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, mime_type TEXT NOT NULL, content TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
 )"};
 
 }  // namespace
