@@ -63,7 +63,8 @@ TEST(Plan, names_every_node_that_is_not_native) {
   for (const char* expected :
        {"DeepAgentNode (node 'agent')",
         "WebSearchNode (node 'mail' in node 'agent' workflow_tools, tool 't')",
-        "SlackNode (node 'fetch' in subgraph 'outer')", "QueryClassifierNode (step 2 in node 'steps')"}) {
+        "SlackNode (node 'fetch' in subgraph 'outer')",
+        "QueryClassifierNode (step 2 in node 'steps')"}) {
     EXPECT_NE(status.message.find(expected), std::string::npos) << status.message;
   }
   EXPECT_EQ(status.message.find("inputs.t"), std::string::npos) << "known only when it runs";
