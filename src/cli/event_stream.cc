@@ -67,11 +67,13 @@ void EventStream::FlushHeld() {
   lines_.clear();
 }
 
-void EventStream::OnDelta(const graph::Delta& delta) {
+void EventStream::OnDelta(const graph::Delta& delta) { Write(delta.ToJson()); }
+
+void EventStream::Write(const json::Value& document) {
   if (error_ != 0) return;
   const auto held = Hold();
   FlushHeld();
-  (void)WriteLine(delta.ToJson());
+  (void)WriteLine(document);
 }
 
 bool EventStream::WriteLine(const json::Value& document) {

@@ -28,6 +28,8 @@ class EventStream final : public graph::EventSink {
   void Flush() override;
   // One at a time, and never during an event.
   void OnDelta(const graph::Delta& delta);
+  // A line of its own, in place of events.
+  void Write(const json::Value& document);
   // cli.file_unwritable when an event could not be written; later ones were then left out.
   Result<void> Finish() const;
 

@@ -126,7 +126,12 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
     services.blobs = &blobs.emplace(*execution.store);
     services.items = &items.emplace(*execution.store);
   }
-  if (execution.arguments.events || execution.arguments.events_file) {
+  graph::Stream stream(execution.arguments.streams, execution.progress,
+                       [&events](const json::Value& line) { events.Write(line); });
+  if (!execution.arguments.streams.empty()) {
+    services.events = &stream;
+    services.deltas = [&stream](const graph::Delta& delta) { stream.OnDelta(delta); };
+  } else if (execution.arguments.events || execution.arguments.events_file) {
     services.events = &events;
     services.deltas = [&events](const graph::Delta& delta) { events.OnDelta(delta); };
   }

@@ -27,6 +27,7 @@ struct Execution {
   const IsolationArguments& isolation;
   graph::CredentialResolver& credentials;
   store::WorkflowStore* store;  // null: nodes keep nothing
+  graph::Progress progress;     // where the run begins
 };
 // Gives the run its services. `make_record` (may be null) is called once everything else is there;
 // what it gives is the run's journal.

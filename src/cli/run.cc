@@ -80,7 +80,9 @@ Result<graph::RunResult> Carry(const graph::Plan& plan, Preparation preparation,
                             arguments.execution,
                             arguments.isolation,
                             credentials.resolver(),
-                            store.get()};
+                            store.get(),
+                            graph::Progress(graph::InitialState(
+                                preparation.input, preparation.config, preparation.config.run_id))};
   return Execute(
       execution, make_record,
       [&](const graph::Services& services) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "graph/stream.h"
 #include "http/outbound.h"
 
 namespace CLI {
@@ -45,6 +47,7 @@ struct ExecutionArguments {
   std::vector<CredentialArgument> credentials;
   http::LoopbackGrant endpoints;  // of --allow-endpoint
   bool events = false;
+  std::set<graph::StreamMode> streams;  // of --stream; they take the place of the events
   std::optional<std::string> events_file;
   bool report = false;
   bool quiet = false;

@@ -274,6 +274,23 @@ void AddExecution(CLI::App* command, ExecutionArguments& arguments) {
                     "Write events to standard error, one JSON a line");
   command->add_option("--events-file", arguments.events_file, "Write events to this file")
       ->type_name("FILE");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--stream",
+          [&arguments](const std::vector<std::string>& all) {
+            for (const std::string& name : all) {
+              const auto mode = graph::FindStreamMode(name);
+              if (!mode) {
+                throw CLI::ValidationError(
+                    "--stream", "'" + name + "' is none of updates|values|messages|debug");
+              }
+              arguments.streams.insert(*mode);
+            }
+          },
+          "Write that stream, where events would go; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("updates|values|messages|debug");
   command->add_flag("--report", arguments.report,
                     "Write status, state, error, steps and duration, also when the run fails; "
                     "else the final state only");

@@ -79,6 +79,8 @@ def difference(request, ours, theirs):
         return None if same_error(ours, theirs) else "different errors"
     if normal(ours["state"]) != normal(theirs["state"]):
         return "different states"
+    if normal(ours["values"]) != normal(theirs["values"]):
+        return "different states after a step"
     if (ours["items"], ours["blobs"]) != (theirs["items"], theirs["blobs"]):
         return "different stores"
     # The peer's order within a step is that in which its tasks happen to end.

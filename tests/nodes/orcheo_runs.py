@@ -54,7 +54,7 @@ async def run(graph, inputs, limit, uploads):
     if limit is not None:
         config["recursion_limit"] = limit
     state = {"workspace_id": None, "messages": [], "node_results": {}, "inputs": inputs, "config": config}
-    order, final = [], None
+    order, values = [], []
     options = {"configurable": {"attachment_uploader": uploads}}
     if limit is not None:
         options["recursion_limit"] = limit
@@ -62,8 +62,8 @@ async def run(graph, inputs, limit, uploads):
         if mode == "updates":
             order.extend(event)
         elif not _:
-            final = event
-    return {"ok": True, "state": plain(final), "order": order}
+            values.append(plain(event))
+    return {"ok": True, "state": values[-1], "order": order, "values": values}
 
 
 def answer(request):

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "graph/run.h"
+#include "graph/stream.h"
 #include "http/outbound.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -16,15 +17,23 @@
 namespace caisson {
 namespace {
 
-class VisitOrder final : public graph::EventSink {
+// The order of the visits, and the state before and after each step.
+class Watcher final : public graph::EventSink {
  public:
+  explicit Watcher(nodes::State initial)
+      : stream_({graph::StreamMode::kValues}, graph::Progress(std::move(initial)),
+                [this](const json::Value& line) { values_.push_back(*line.Find("data")); }) {}
   void OnEvent(const graph::Event& event) override {
     if (event.kind == graph::EventKind::kNodeFinished) order_.emplace_back(event.node_id);
+    stream_.OnEvent(event);
   }
-  json::Value Take() { return std::move(order_); }
+  json::Value TakeOrder() { return std::move(order_); }
+  json::Value TakeValues() { return std::move(values_); }
 
  private:
   json::Array order_;
+  json::Array values_;
+  graph::Stream stream_;
 };
 
 json::Value Failed(std::string_view stage, std::string_view error) {
@@ -80,9 +89,10 @@ json::Value Answer(const json::Value& request) {
   if (const json::Value* limit = request.Find("recursion_limit")) {
     config.recursion_limit = static_cast<int>(limit->as_int());
   }
-  VisitOrder order;
+  const json::Value& inputs = *request.Find("inputs");
+  Watcher watcher(graph::InitialState(inputs, config, config.run_id));
   graph::Services services;
-  services.events = &order;
+  services.events = &watcher;
   nodes::MemoryBlobs blobs;
   nodes::MemoryItems items;
   Fill(items, request.Find("items"));
@@ -90,12 +100,13 @@ json::Value Answer(const json::Value& request) {
   services.items = &items;
   const auto network = NetworkOf(request);
   services.network = network.get();
-  const auto result = graph::Run(*plan, *request.Find("inputs"), config, services);
+  const auto result = graph::Run(*plan, inputs, config, services);
   if (!result) return Failed("run", result.error().message);
   if (!result->ok()) return Failed("run", result->error->message);
   return json::Object{{"ok", true},
                       {"state", result->state},
-                      {"order", order.Take()},
+                      {"order", watcher.TakeOrder()},
+                      {"values", watcher.TakeValues()},
                       {"items", items.All()},
                       {"blobs", Kept(blobs)}};
 }
