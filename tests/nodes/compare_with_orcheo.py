@@ -9,6 +9,7 @@ no peer, find them.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import random
@@ -22,6 +23,7 @@ sys.path.insert(0, str(HERE.parent / "workflow"))
 from orcheo_process import SKIPPED, find_python  # noqa: E402
 
 import cases  # noqa: E402
+import question_cases  # noqa: E402
 import random_graphs  # noqa: E402
 import store_cases  # noqa: E402
 import trigger_cases  # noqa: E402
@@ -69,6 +71,17 @@ def same_error(ours, theirs):
     return any(text in theirs["error"] for text in OWN_TEXT)
 
 
+def difference_of_questions(ours, theirs):
+    """Around an interrupt the peer tells states and updates again, and states with a part of a step in them."""
+    if ours["questions"] != theirs["questions"]:
+        return "different questions"
+    told = iter(normal(value) for value in theirs["values"])
+    mine = [key for key, _ in itertools.groupby(normal(value) for value in ours["values"])]
+    if not all(value in told for value in mine):
+        return "different states after a step"
+    return None if set(ours["order"]) == set(theirs["order"]) else "different visits"
+
+
 def difference(request, ours, theirs):
     """None when both agree, else what to say about it."""
     if theirs["ok"] is None or ours["ok"] is None:
@@ -79,6 +92,8 @@ def difference(request, ours, theirs):
         return None if same_error(ours, theirs) else "different errors"
     if normal(ours["state"]) != normal(theirs["state"]):
         return "different states"
+    if "answers" in request:
+        return difference_of_questions(ours, theirs)
     if normal(ours["values"]) != normal(theirs["values"]):
         return "different states after a step"
     if (ours["items"], ours["blobs"]) != (theirs["items"], theirs["blobs"]):
@@ -177,6 +192,14 @@ def main():
             counts[kind] = counts.get(kind, 0) + 1
             request = cases.single(kind, config, inputs, state) | {"items": items}
             tally.add(f"{kind} {counts[kind]}", request, ours(request), theirs(request))
+    for config, inputs, state, answers in question_cases.human_input():
+        counts["HumanInputNode"] = counts.get("HumanInputNode", 0) + 1
+        request = cases.single("HumanInputNode", config, inputs, state) | {"answers": answers}
+        tally.add(f"HumanInputNode {counts['HumanInputNode']}", request, ours(request), theirs(request))
+    for graph, answers in question_cases.GRAPHS:
+        request = {"ir": graph, "inputs": {}, "answers": answers}
+        counts["HumanInputNode"] += 1
+        tally.add(f"questions {answers}", request, ours(request), theirs(request))
     if options.bless:
         golden.write()
     for i in range(options.graphs):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in an interpreter that has orcheo: runs one IR per line of standard input, {"ir", "inputs",
-"recursion_limit"?, "items"?}, as the peer does, and answers with the final state, the order of the
+"recursion_limit"?, "items"?, "answers"?}, as the peer does, and answers with the final state, the order of the
 visits and what the stores hold, or with where and why it failed."""
 
 import asyncio
@@ -10,7 +10,9 @@ import sys
 import warnings
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
 from orcheo.graph.ir.builder import build_state_graph_from_ir
 from pydantic import BaseModel
 
@@ -48,22 +50,31 @@ def contents(store):
     return found
 
 
-async def run(graph, inputs, limit, uploads):
+async def run(graph, request, uploads):
+    """The run goes on from each question with the next of the answers."""
+    inputs, limit = request["inputs"], request.get("recursion_limit")
+    answers = iter(request.get("answers", ()))
     configurable = {"thread_id": "t"}
     config = {"configurable": configurable, "tags": [], "metadata": {}, "callbacks": [], "run_name": None}
     if limit is not None:
         config["recursion_limit"] = limit
     state = {"workspace_id": None, "messages": [], "node_results": {}, "inputs": inputs, "config": config}
-    order, values = [], []
-    options = {"configurable": {"attachment_uploader": uploads}}
+    order, values, questions = [], [], []
+    options = {"configurable": {"attachment_uploader": uploads, "thread_id": "t"}}
     if limit is not None:
         options["recursion_limit"] = limit
-    async for _, mode, event in graph.astream(state, options, stream_mode=["updates", "values"], subgraphs=True):
-        if mode == "updates":
-            order.extend(event)
-        elif not _:
-            values.append(plain(event))
-    return {"ok": True, "state": values[-1], "order": order, "values": values}
+    while state is not None:
+        asked = []
+        async for path, mode, event in graph.astream(state, options, stream_mode=["updates", "values"], subgraphs=True):
+            if mode == "updates" and "__interrupt__" in event:
+                asked = [question.value for question in event["__interrupt__"]] if not path else asked
+            elif mode == "updates":
+                order.extend(node for node in event if node != "__metadata__")
+            elif not path:
+                values.append(plain({key: value for key, value in event.items() if key != "__interrupt__"}))
+        questions += asked
+        state = Command(resume=next(answers)) if asked else None
+    return {"ok": True, "state": values[-1], "order": order, "values": values, "questions": questions}
 
 
 def answer(request):
@@ -72,12 +83,13 @@ def answer(request):
         for space, entries in request.get("items", {}).items():
             for key, value in entries.items():
                 store.put((space,), key, value)
-        graph = build_state_graph_from_ir(request["ir"]).compile(store=store)
+        saver = InMemorySaver() if "answers" in request else None
+        graph = build_state_graph_from_ir(request["ir"]).compile(store=store, checkpointer=saver)
     except Exception as error:
         return {"ok": False, "stage": "build", "error": str(error)}
     try:
         uploads = Uploads()
-        answer = asyncio.run(run(graph, request["inputs"], request.get("recursion_limit"), uploads))
+        answer = asyncio.run(run(graph, request, uploads))
         return answer | {"items": contents(store), "blobs": uploads.kept}
     except Exception as error:
         return {"ok": False, "stage": "run", "error": str(error), "type": type(error).__name__}

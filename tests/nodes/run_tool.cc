@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one IR per line of standard input, {"ir": {...}, "inputs": any, "recursion_limit"?: n,
-// "items"?: {namespace: {key: value}}, "loopback"?: ["127.0.0.1:80"], "ca_file"?: path}, and
-// answers each with the final state, the order of the visits and what the stores hold, or with
-// where and why it failed. Workflows with code nodes cannot run here.
+// "items"?: {namespace: {key: value}}, "answers"?: [any], "loopback"?: ["127.0.0.1:80"],
+// "ca_file"?: path}, and answers each with the final state, the order of the visits and what the
+// stores hold, or with where and why it failed. Workflows with code nodes cannot run here.
 #include <iostream>
 #include <string>
 
+#include "graph/journal.h"
 #include "graph/run.h"
 #include "graph/stream.h"
 #include "http/outbound.h"
@@ -71,6 +72,30 @@ json::Array Kept(const nodes::MemoryBlobs& blobs) {
   return all;
 }
 
+// Goes on from each question with the next of the answers.
+Result<graph::RunResult> RunThrough(const graph::Plan& plan, const json::Value& request,
+                                    const graph::RunConfig& config, graph::Services services,
+                                    json::Array& questions) {
+  const json::Value& inputs = *request.Find("inputs");
+  const json::Value* answers = request.Find("answers");
+  if (answers == nullptr) return graph::Run(plan, inputs, config, services);
+  graph::MemoryJournal journal;
+  services.journal = &journal;
+  CAISSON_ASSIGN(graph::RunResult result, graph::Run(plan, inputs, config, services));
+  for (const json::Value& answer : answers->as_array()) {
+    if (result.status != graph::RunStatus::kInterrupted) break;
+    graph::Progress progress(graph::InitialState(inputs, config, config.run_id));
+    for (const graph::KeptEvent& event : journal.events()) CAISSON_TRY(progress.Apply(event));
+    json::Object given;
+    for (const graph::Question& question : result.questions) {
+      questions.push_back(question.value);
+      given.Set(question.node_path, answer);
+    }
+    CAISSON_ASSIGN(result, graph::Resume(plan, progress, given, config, services));
+  }
+  return result;
+}
+
 json::Value Answer(const json::Value& request) {
   const workflow::LoadResult loaded =
       workflow::LoadIr(*request.Find("ir"), {.enforce_node_policy = false});
@@ -100,13 +125,15 @@ json::Value Answer(const json::Value& request) {
   services.items = &items;
   const auto network = NetworkOf(request);
   services.network = network.get();
-  const auto result = graph::Run(*plan, inputs, config, services);
+  json::Array questions;
+  const auto result = RunThrough(*plan, request, config, services, questions);
   if (!result) return Failed("run", result.error().message);
   if (!result->ok()) return Failed("run", result->error->message);
   return json::Object{{"ok", true},
                       {"state", result->state},
                       {"order", watcher.TakeOrder()},
                       {"values", watcher.TakeValues()},
+                      {"questions", std::move(questions)},
                       {"items", items.All()},
                       {"blobs", Kept(blobs)}};
 }
