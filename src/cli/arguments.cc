@@ -64,6 +64,10 @@ constexpr char kEgressFooter[] = R"(Examples:
   caisson egress explain 'api.example.com,*.example.net' files.example.net:443
   caisson egress explain 203.0.113.0/24:443 example.com)";
 
+constexpr char kNodesFooter[] = R"(Examples:
+  caisson nodes
+  caisson nodes --json)";
+
 constexpr char kRuntimesFooter[] = R"(Examples:
   caisson runtimes install cpython
   caisson runtimes list)";
@@ -173,6 +177,7 @@ class CommandLine {
     AddRun();
     AddSchema();
     AddGraph();
+    AddNodes();
     AddDescribe();
     AddDoctor();
     AddMachined();
@@ -531,6 +536,13 @@ class CommandLine {
     explain->final_callback([this] { chosen_ = &egress_; });
   }
 
+  void AddNodes() {
+    CLI::App* command =
+        Subcommand("nodes", "List the node types, and which of them run here", kNodesFooter);
+    command->add_flag("--json", nodes_.json, "Print JSON instead of a table");
+    command->final_callback([this] { chosen_ = &nodes_; });
+  }
+
   void AddRuntimes() {
     CLI::App* command =
         Subcommand("runtimes", "Install and list the runtimes of logic blocks", kRuntimesFooter);
@@ -686,12 +698,13 @@ class CommandLine {
   ServiceArguments service_;
   MachinedArguments machined_;
   EgressArguments egress_;
+  NodesArguments nodes_;
   CompletionsArguments completions_;
   RunsCommand runs_;
   std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
                DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
                BlockArguments*, ServiceArguments*, MachinedArguments*, EgressArguments*,
-               CompletionsArguments*, RunsCommand*>
+               NodesArguments*, CompletionsArguments*, RunsCommand*>
       chosen_;
 };
 

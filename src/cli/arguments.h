@@ -128,6 +128,11 @@ struct EgressArguments {
   std::string destination;
 };
 
+// caisson nodes
+struct NodesArguments {
+  bool json = false;
+};
+
 struct CompletionsArguments {
   std::string shell;  // bash, zsh or fish
 };
@@ -141,7 +146,7 @@ using Arguments =
     std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
                  GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
                  ImagesArguments, BlockArguments, MachinedArguments, EgressArguments,
-                 ServiceArguments, CompletionsArguments, RunsCommand>;
+                 ServiceArguments, NodesArguments, CompletionsArguments, RunsCommand>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

@@ -22,6 +22,7 @@ ExitCode Machined(const MachinedArguments& arguments, Console& console);
 ExitCode ExplainEgress(const EgressArguments& arguments, Console& console);
 ExitCode ManageRuns(const RunsCommand& command, Console& console);
 ExitCode ManageSecrets(const SecretsArguments& arguments, Console& console);
+ExitCode ListNodes(const NodesArguments& arguments, Console& console);
 ExitCode PrintCompletions(const CompletionsArguments& arguments, Console& console);
 
 // Writes `value` as indented JSON with a line end, piece by piece; complains when that fails.

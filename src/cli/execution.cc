@@ -12,6 +12,7 @@
 #include "cli/isolation.h"
 #include "cli/run_report.h"
 #include "errors/graph.h"
+#include "graph/needs.h"
 #include "http/outbound.h"
 #include "json/writer.h"
 #include "runs/node_stores.h"
@@ -101,6 +102,16 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
   const Interrupt interrupt(console);
   std::stop_source from_record;
   const EitherStop stop(interrupt.token(), from_record.get_token());
+  graph::Services services;
+  const auto network = http::MakeOutbound({.loopback = execution.arguments.endpoints});
+  services.network = network.get();
+  std::optional<runs::StoredBlobs> blobs;
+  std::optional<runs::StoredItems> items;
+  if (execution.store != nullptr) {
+    services.blobs = &blobs.emplace(*execution.store);
+    services.items = &items.emplace(*execution.store);
+  }
+  CAISSON_TRY(graph::CheckNeeds(execution.plan, services));
   CodeRuntimes runtimes(execution.plan, execution.config.runtimes);
   auto started = runtimes.Start(execution.isolation, stop.token());
   if (interrupt.token().stop_requested()) {
@@ -113,19 +124,10 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
   }
   const std::stop_callback on_record(record ? record->stop() : std::stop_token(),
                                      [&] { from_record.request_stop(); });
-  graph::Services services;
   services.micropython = runtimes.micropython();
   services.cpython = runtimes.cpython();
   services.credentials = &execution.credentials;
-  const auto network = http::MakeOutbound({.loopback = execution.arguments.endpoints});
-  services.network = network.get();
   services.journal = record.get();
-  std::optional<runs::StoredBlobs> blobs;
-  std::optional<runs::StoredItems> items;
-  if (execution.store != nullptr) {
-    services.blobs = &blobs.emplace(*execution.store);
-    services.items = &items.emplace(*execution.store);
-  }
   graph::Stream stream(execution.arguments.streams, execution.progress,
                        [&events](const json::Value& line) { events.Write(line); });
   if (!execution.arguments.streams.empty()) {

@@ -206,13 +206,13 @@ class CurlOutbound final : public Outbound {
     curl_easy_setopt(raw, CURLOPT_USERAGENT, "caisson");
     const bool may_be_empty =
         outgoing.method == "POST" || outgoing.method == "PUT" || outgoing.method == "PATCH";
-    if (outgoing.body || may_be_empty) {
+    if (outgoing.method == "HEAD") {
+      curl_easy_setopt(raw, CURLOPT_NOBODY, 1L);  // and sends none
+    } else if (outgoing.body || may_be_empty) {
       static const std::string kNothing;
       const std::string& body = outgoing.body ? *outgoing.body : kNothing;
       curl_easy_setopt(raw, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
       curl_easy_setopt(raw, CURLOPT_POSTFIELDS, body.c_str());
-    } else if (outgoing.method == "HEAD") {
-      curl_easy_setopt(raw, CURLOPT_NOBODY, 1L);
     }
     curl_easy_setopt(raw, CURLOPT_CUSTOMREQUEST, outgoing.method.c_str());
     CurlList lines;

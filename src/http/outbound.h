@@ -35,7 +35,7 @@ struct OutboundRequest {
   std::string method = "GET";
   std::string url;
   Headers headers;
-  std::optional<std::string> body;
+  std::optional<std::string> body;  // HEAD has none
   OutboundTimes times;
   bool follow_redirects = true;
   int most_redirects = 20;

@@ -73,6 +73,41 @@ Result<Target> TargetOf(CURLU* url, const std::string& text) {
   return target;
 }
 
+bool IsHex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+// `text` with what may not stand there as %XX; what is encoded already stays.
+std::string Encode(std::string_view text, std::string_view forbidden) {
+  std::string encoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool escape = c == '%' && i + 2 < text.size() && IsHex(text[i + 1]) && IsHex(text[i + 2]);
+    const bool plain = c > 0x20 && c < 0x7f && forbidden.find(c) == std::string_view::npos;
+    if (escape || (plain && c != '%')) {
+      encoded += c;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
+// What stands behind scheme and host, encoded part by part. libcurl would do it in lower case, and
+// a space of a query as a plus sign.
+std::string EncodedUrl(const std::string& url) {
+  std::size_t begin = url.find("://");
+  begin = url.find_first_of("/?#", begin == std::string::npos ? 0 : begin + 3);
+  if (begin == std::string::npos) return url;
+  const std::size_t fragment = std::min(url.find('#', begin), url.size());
+  const std::size_t query = std::min(url.find('?', begin), fragment);
+  const std::string_view text = url;
+  std::string encoded(text.substr(0, begin));
+  encoded += Encode(text.substr(begin, query - begin), "\"<>`{}");
+  encoded += Encode(text.substr(query, fragment - query), "\"<>");
+  return encoded + Encode(text.substr(fragment), "\"<>`");
+}
+
 Result<void> CheckText(const std::string& url) {
   const bool odd = std::ranges::any_of(
       url, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -88,8 +123,8 @@ Result<void> CheckText(const std::string& url) {
 Result<Target> ReadTarget(const std::string& url) {
   CAISSON_TRY(CheckText(url));
   const Url parsed(curl_url());
-  const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(),
-                                      CURLU_URLENCODE | CURLU_NON_SUPPORT_SCHEME);
+  const CURLUcode code =
+      curl_url_set(parsed.get(), CURLUPART_URL, EncodedUrl(url).c_str(), CURLU_NON_SUPPORT_SCHEME);
   if (code != CURLUE_OK) {
     return Fail(errors::kOutboundBadRequest,
                 fmt::format("'{}' is no URL of a request ({}); it begins with http:// or https://",
@@ -101,10 +136,13 @@ Result<Target> ReadTarget(const std::string& url) {
 Result<Target> ReadRedirect(const Target& from, const std::string& location) {
   const Url parsed(curl_url());
   const auto set = [&](const std::string& text) {
-    return curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(),
-                        CURLU_URLENCODE | CURLU_NON_SUPPORT_SCHEME);
+    return curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME);
   };
-  if (!CheckText(location) || set(from.url) != CURLUE_OK || set(location) != CURLUE_OK) {
+  // libcurl drops the path before a fragment.
+  const std::string encoded = location.starts_with('#')
+                                  ? from.url.substr(0, from.url.find('#')) + location
+                                  : EncodedUrl(location);
+  if (!CheckText(location) || set(from.url) != CURLUE_OK || set(encoded) != CURLUE_OK) {
     return Fail(
         errors::kOutboundRedirects,
         fmt::format("{} redirects to '{}', which is no valid URL", from.url, Shown(location)));

@@ -112,6 +112,8 @@ void CurlTransfer::Begin(const Target& target, const std::vector<IpAddress>& add
   curl_easy_setopt(raw, CURLOPT_OPENSOCKETDATA, this);
   curl_easy_setopt(raw, CURLOPT_PROTOCOLS_STR, target.scheme.c_str());
   curl_easy_setopt(raw, CURLOPT_PROXY, "");
+  // On a kept connection libcurl may send a request twice.
+  curl_easy_setopt(raw, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(raw, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   curl_easy_setopt(raw, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(raw, CURLOPT_ERRORBUFFER, error_);

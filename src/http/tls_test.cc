@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "http/client.h"
+#include "http/outbound.h"
 #include "http/test_server.h"
 
 namespace caisson::http {
@@ -242,6 +243,22 @@ TEST(Tls, slow_and_broken_handshakes_are_ended) {
   silent.All();
   EXPECT_TRUE(silent.ended || silent.reset);
   EXPECT_TRUE(Eventually([&] { return test.server->counts().connections == 0; }));
+}
+
+TEST(Outbound, requests_of_nodes_trust_no_stranger_and_no_other_name) {
+  const TlsFiles files = MakeCertificate("outbound");
+  const TlsServer server(files);
+  const auto send = [&](const std::string& host, const std::string& ca_file, bool verify) {
+    const std::string target = fmt::format("{}:{}", host, server.port());
+    const auto outbound = MakeOutbound({.loopback = {{target}}, .ca_file = ca_file});
+    const auto sent =
+        outbound->Send({.url = "https://" + target + "/small", .verify_tls = verify}, nullptr, {});
+    return sent ? sent->body : std::string(sent.error().code.name);
+  };
+  EXPECT_EQ(send("127.0.0.1", files.certificate, true), "small\n");
+  EXPECT_EQ(send("127.0.0.1", "", true), "outbound.untrusted");
+  EXPECT_EQ(send("127.0.0.1", "", false), "small\n");
+  EXPECT_EQ(send("127.0.0.2", files.certificate, true), "outbound.unreachable");
 }
 
 }  // namespace

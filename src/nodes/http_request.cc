@@ -61,10 +61,10 @@ std::string UrlOf(const Visit& visit) {
   return url + fragment;
 }
 
-Result<void> SetText(http::OutboundRequest& request, const json::Value& text,
-                     std::string_view name) {
+Result<void> SetText(http::OutboundRequest& request, const json::Value& text) {
   if (!text.is_string()) {
-    return NodeFailed(std::string(name) + " must be text, not " + std::string(PyType(text)));
+    return NodeFailed("Unexpected type for 'content', <class '" + std::string(PyType(text)) +
+                      "'>: content, and data that are no object, must be text");
   }
   request.body = text.as_string();
   return {};
@@ -78,8 +78,8 @@ void SetTyped(http::OutboundRequest& request, std::string body, std::string_view
 // The first of data that is no object, content, data and json_body.
 Result<void> SetBody(http::OutboundRequest& request, const Visit& visit) {
   const json::Value& data = visit.fields[kData];
-  if (!data.is_null() && !data.is_object()) return SetText(request, data, "data");
-  if (!visit.fields[kContent].is_null()) return SetText(request, visit.fields[kContent], "content");
+  if (!data.is_null() && !data.is_object()) return SetText(request, data);
+  if (!visit.fields[kContent].is_null()) return SetText(request, visit.fields[kContent]);
   if (json::Truth(data)) {
     SetTyped(request, FormOf(data.as_object()), "application/x-www-form-urlencoded");
   } else if (!visit.fields[kJsonBody].is_null()) {
@@ -139,10 +139,12 @@ Result<json::Value> RunHttpRequest(const Visit& visit) {
   auto response = Exchange(visit, request);
   if (!response) return Fail(Explained(std::move(response).error()));
   if (json::Truth(visit.fields[kRaiseForStatus])) CAISSON_TRY(RaiseForStatus(*response));
+  // As it was written where only the slash behind the host was missing.
+  const std::string& url = response->url == request.url + "/" ? request.url : response->url;
   const std::string* type = response->headers.Find("Content-Type");
   return json::Object{{"status_code", response->status},
                       {"reason", response->reason},
-                      {"url", response->url},
+                      {"url", url},
                       {"headers", HeadersOf(response->headers)},
                       {"content", DecodeBody(response->body, type != nullptr ? *type : "")},
                       {"json", JsonOf(response->body)},

@@ -49,6 +49,7 @@ std::string EncodedWords(std::string_view text) {
 
 // Text of a header that has no form of its own.
 std::string Unstructured(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
   const bool plain = IsAscii(text) && text.size() <= kMostLine - 10 &&
                      text.find("=?") == std::string_view::npos && Strip(text) == text;
   return plain ? std::string(text) : EncodedWords(text);
@@ -58,7 +59,8 @@ Result<void> CheckHeader(std::string_view name, std::string_view value) {
   const bool odd = std::ranges::any_of(value, [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
   });
-  if (!odd) return {};
+  const auto has = [&](std::string_view line_end) { return value.find(line_end) != value.npos; };
+  if (!odd && !has("\u0085") && !has("\u2028") && !has("\u2029")) return {};
   return NodeFailed(
       "Header values may not contain linefeed or carriage return characters, nor "
       "other controls: the header " +

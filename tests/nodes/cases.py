@@ -245,6 +245,7 @@ FAMILIES = {
     "StructuredRouterDispatchNode": [router],
     "ExtractAIMessageNode": [extract_message],
     "SubWorkflowNode": [sub_workflow],
+    # HumanInputNode ends a run with a question; its cases are those of tests of resumed runs.
 } | text_cases.FAMILIES | trigger_cases.FAMILIES
 
 

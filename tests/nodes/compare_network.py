@@ -39,6 +39,8 @@ OURS_LOST = re.compile(r"(HTTP request failed: )?(cannot reach|the request to|\S
                        r"\S+ redirects to|no trusted TLS|the name|the header|the mail server|smtp://)")
 THEIRS_LOST = re.compile(r"(HTTP request failed: )?(All connection attempts failed|$|Request URL|Server disconnected|peer closed|Illegal header|"
                          r"Exceeded maximum|Invalid URL|URL|Unsupported|\[Errno|Redirect|timed out|STARTTLS|SMTP|Connection|\(5|\{')")
+# Errors that nobody wrote a text for.
+NO_TEXT = {"TypeError", "KeyError", "AttributeError"}
 
 
 class Servers:
@@ -70,9 +72,9 @@ class Servers:
 
 def plain_mail(seen):
     """What a reader of the mail sees of it."""
-    message = email.message_from_string(seen["mail"], policy=email.policy.default)
+    message = email.message_from_bytes(seen["mail"].encode("latin-1"), policy=email.policy.default)
     headers = {name: str(message[name] or "") for name in ("Subject", "From", "To", "Cc", "MIME-Version")}
-    return seen | {"mail": headers | {"type": message.get_content_type(), "charset": message.get_content_charset(), "body": message.get_content()}}
+    return seen | {"mail": headers | {"type": message.get_content_type(), "charset": message.get_content_charset(), "body": message.get_content().replace("\r\n", "\n")}}
 
 
 def normal(answer):
@@ -97,6 +99,8 @@ def difference(ours, theirs, our_traffic, their_traffic):
     if compare.same_error(ours, theirs):
         return None
     same_stage = ours["stage"] == theirs["stage"]
+    if same_stage and theirs.get("type") in NO_TEXT:
+        return None
     return None if same_stage and OURS_LOST.match(ours["error"]) and THEIRS_LOST.match(theirs["error"]) else "different errors"
 
 

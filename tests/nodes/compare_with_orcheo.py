@@ -127,7 +127,7 @@ class Golden:
         self.lines = {}
 
     def add(self, kind, request, ours):
-        if UUID.search(json.dumps(ours)):
+        if UUID.search(json.dumps(ours)) or " fires every " in json.dumps(ours):
             return  # not the same the next time
         outcome = {"state": ours["state"]} if ours["ok"] else {"error": ours["error"]}
         nodes = {node["id"]: node["config"] for node in request["ir"]["nodes"]}

@@ -237,10 +237,12 @@ class MailHandler(socketserver.StreamRequestHandler):
             return
         self.say("354 go ahead")
         lines = []
-        while (line := self.rfile.readline(65536)) not in (b".\r\n", b""):
+        while (line := self.rfile.readline(65536)) != b".\r\n":
+            if not line:
+                return  # gone without an end: no mail
             lines.append(line[1:] if line.startswith(b".") else line)
         self.server.recorder.add({"from": sender, "to": recipients, "secure": self.secure, "login": bool(self.login),
-                                  "mail": b"".join(lines).decode("utf-8", "surrogateescape")})
+                                  "mail": b"".join(lines).decode("latin-1")})
         self.say("250 taken")
 
 

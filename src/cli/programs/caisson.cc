@@ -46,6 +46,7 @@ struct Dispatch {
   ExitCode operator()(const MachinedArguments& wish) { return Machined(wish, console); }
   ExitCode operator()(const EgressArguments& wish) { return ExplainEgress(wish, console); }
   ExitCode operator()(const RunsCommand& wish) { return ManageRuns(wish, console); }
+  ExitCode operator()(const NodesArguments& wish) { return ListNodes(wish, console); }
   ExitCode operator()(const CompletionsArguments& wish) { return PrintCompletions(wish, console); }
 };
 
