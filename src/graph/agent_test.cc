@@ -14,6 +14,7 @@
 #include "graph/tool_visit.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "nodes/memory_stores.h"
 #include "workflow/ir.h"
 
 namespace caisson::graph {
@@ -330,6 +331,77 @@ TEST(Agent, gives_a_tool_without_a_schema_what_the_peer_gives_it) {
             "human:hi ai: tool:{} tool:{\"kwargs\": {\"a\": 1}} ai:done");
 }
 
+// Asks with inputs of its own, and a store.
+RunResult Converse(Endpoint& endpoint, nodes::Items& items, const std::string& inputs,
+                   const std::string& more = "") {
+  Services services;
+  services.network = &endpoint;
+  services.items = &items;
+  return RunIt(MakeGraph({AgentOf({}, "{'use_graph_chat_history': true" + more + "}")}), inputs, {},
+               services);
+}
+
+std::string SentTexts(const json::Value& request) {
+  std::string text;
+  for (const json::Value& message : request.Find("messages")->as_array()) {
+    text += (text.empty() ? "" : " ") + message.Find("content")->as_string();
+  }
+  return text;
+}
+
+constexpr const char* kHello = "{'message': {'text': 'hello', 'chat_id': 7}, 'platform': 'tg'}";
+
+TEST(Agent, remembers_a_conversation_by_its_key) {
+  nodes::MemoryItems items;
+  Endpoint endpoint{"{'content': 'hi'}", "{'content': 'yes'}", "{'content': 'who?'}"};
+  EXPECT_EQ(CodeOf(Converse(endpoint, items, kHello)), "none");
+  EXPECT_EQ(Text(items.All()),
+            R"({"agent_chat_history":{"tg:7":{"version":1,"messages":[)"
+            R"({"role":"user","content":"hello"},{"role":"assistant","content":"hi"}]}}})");
+  Converse(endpoint, items, "{'message': {'text': 'again', 'chat_id': 7}, 'platform': 'tg'}");
+  EXPECT_EQ(SentTexts(endpoint.requests[1]), "hello hi again");
+  Converse(endpoint, items, "{'message': {'text': 'other', 'chat_id': 8}, 'platform': 'tg'}");
+  EXPECT_EQ(SentTexts(endpoint.requests[2]), "other");
+  EXPECT_EQ(items.All().Find("agent_chat_history")->as_object().size(), 2u);
+}
+
+TEST(Agent, adds_to_its_memory_only_what_is_not_there) {
+  nodes::MemoryItems items;
+  Endpoint endpoint{"{'content': 'hi'}", "{'content': 'yes'}"};
+  Converse(endpoint, items, kHello);
+  // The history comes in a second time, with one more turn.
+  Converse(endpoint, items,
+           "{'history': [{'role': 'user', 'content': 'hello'}, {'role': 'assistant', 'content': "
+           "'hi'}], 'message': {'text': 'more', 'chat_id': 7}, 'platform': 'tg'}",
+           ", 'max_messages': 3");
+  EXPECT_EQ(SentTexts(endpoint.requests[1]), "hello hi more");
+  EXPECT_EQ(Text(*items.All().Find("agent_chat_history")->Find("tg:7")),
+            R"({"version":2,"messages":[{"role":"user","content":"hello"},)"
+            R"({"role":"assistant","content":"hi"},{"role":"user","content":"more"},)"
+            R"({"role":"assistant","content":"yes"}]})");
+}
+
+TEST(Agent, keeps_its_memory_where_its_configuration_says) {
+  nodes::MemoryItems items;
+  Endpoint endpoint{"{'content': 'hi'}"};
+  Converse(endpoint, items, "{'message': 'hello', 'who': 'ann'}",
+           ", 'history_namespace': [' a ', 'b'], 'history_key_candidates': ['{{inputs.none}}', "
+           "'{{inputs.who}} x', 'u-{{inputs.who}}'], 'history_key_template': "
+           "'v1:{{conversation_key}}', 'history_value_field': 'text'");
+  EXPECT_EQ(Text(items.All()), R"({"a/b":{"v1:u-ann":{"version":1,"messages":[)"
+                               R"({"role":"user","text":"hello","content":"hello"},)"
+                               R"({"role":"assistant","text":"hi","content":"hi"}]}}})");
+}
+
+TEST(Agent, goes_on_without_a_memory_when_nobody_can_be_told) {
+  nodes::MemoryItems items;
+  Endpoint endpoint{"{'content': 'hi'}"};
+  EXPECT_EQ(CodeOf(Converse(endpoint, items, "{'message': 'hello'}")), "none");
+  EXPECT_TRUE(items.All().empty());
+  Endpoint none{};
+  EXPECT_EQ(CodeOf(Ask(none, AgentOf({}, "{'use_graph_chat_history': true}"))), "nodes.no_items");
+}
+
 TEST(LlmNode, sends_one_message) {
   Endpoint endpoint{"{'content': 'ok'}"};
   const RunResult result = Ask(
@@ -350,7 +422,7 @@ std::string PlanRefusal(workflow::Node agent) {
 TEST(Agent, is_refused_before_it_runs_for_what_cannot_be_done) {
   for (const char* config :
        {"{'predefined_tools': ['web_search']}", "{'use_chatkit_widget_tools': true}",
-        "{'mcp_servers': {'a': {'command': 'x'}}}", "{'use_graph_chat_history': true}",
+        "{'mcp_servers': {'a': {'command': 'x'}}}", "{'history_key_candidates': 'x'}",
         "{'response_format': {'type': 'strin'}}", "{'response_format': {'$dynamicRef': '#x'}}"}) {
     const std::string refusal = PlanRefusal(AgentOf({}, config));
     EXPECT_TRUE(refusal.starts_with("nodes.config ")) << config << ": " << refusal;

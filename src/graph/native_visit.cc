@@ -66,6 +66,11 @@ class VisitHost final : public nodes::Host {
     return native_.tools->infos;
   }
   Result<std::vector<nodes::ToolOutcome>> RunTools(std::span<const nodes::ToolRun> runs) override;
+  Result<json::Value> Fill(const std::string& text, const nodes::State& state) override {
+    std::size_t text_made = 0;
+    const Scope scope{state, nullptr, name_, nullptr, &text_made};
+    return Template::Parse(text, Credentials::kPlainText).Resolve(scope);
+  }
   void Stream(nodes::DeltaKind kind, json::Value data) override;
   Result<void> CountTokens(std::int64_t input, std::int64_t output) override {
     visit_.tokens += input + output;

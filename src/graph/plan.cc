@@ -318,6 +318,9 @@ class GraphBuilder {
 Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& config,
                               Credentials credentials) {
   CAISSON_ASSIGN(json::Array values, nodes::ValidateConfig(type, config));
+  const auto keeps_templates = [](nodes::FieldKind kind) {
+    return kind == nodes::FieldKind::kTemplate || kind == nodes::FieldKind::kTemplateList;
+  };
   NativePart part;
   part.type = &type;
   part.fields.reserve(values.size());
@@ -328,6 +331,8 @@ Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& c
       part.fields.emplace_back();
     } else if (type.fields[i].kind == nodes::FieldKind::kTools) {
       part.fields.emplace_back();
+    } else if (keeps_templates(type.fields[i].kind)) {
+      part.fields.push_back(Template::Static(values[i]));
     } else {
       part.fields.push_back(std::move(field));
     }

@@ -76,12 +76,6 @@ Result<json::Value> NoMcpServers(const json::Value& value, std::string_view path
                      "workflow_tools");
 }
 
-Result<json::Value> NoGraphChatHistory(const json::Value& value, std::string_view path) {
-  return MustBeEmpty(value, path,
-                     "there is no store for chat histories here yet; leave the field out and hand "
-                     "the history in as messages or inputs.history");
-}
-
 Result<json::Value> IsResponseFormat(const json::Value& value, std::string_view path) {
   const auto schema = json::Schema::Compile(value);
   if (schema) return value;

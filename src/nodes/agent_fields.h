@@ -27,6 +27,10 @@ enum AgentField : std::size_t {
   kMaxMessages,
   kResetCommand,
   kUseGraphChatHistory,
+  kHistoryNamespace,
+  kHistoryKeyTemplate,
+  kHistoryKeyCandidates,
+  kHistoryValueField,
   kAgentFields,
 };
 
@@ -34,8 +38,16 @@ enum AgentField : std::size_t {
 Result<json::Value> NoPredefinedTools(const json::Value& value, std::string_view path);
 Result<json::Value> NoChatkitWidgets(const json::Value& value, std::string_view path);
 Result<json::Value> NoMcpServers(const json::Value& value, std::string_view path);
-Result<json::Value> NoGraphChatHistory(const json::Value& value, std::string_view path);
 Result<json::Value> IsResponseFormat(const json::Value& value, std::string_view path);
+
+// Where the nodes that listen to chat services leave who speaks.
+inline constexpr std::string_view kHistoryKeys = R"([
+    "{{inputs.platform}}:{{inputs.message.chat_id}}",
+    "{{inputs.listener.platform}}:{{inputs.listener.message.chat_id}}",
+    "telegram:{{node_results.telegram_events_parser.chat_id}}",
+    "wecom_cs:{{node_results.wecom_cs_sync.open_kf_id}}:{{node_results.wecom_cs_sync.external_userid}}",
+    "wecom_aibot:{{node_results.wecom_ai_bot_events_parser.chat_type}}:{{node_results.wecom_ai_bot_events_parser.user}}",
+    "wecom_dm:{{node_results.wecom_events_parser.user}}"])";
 
 inline constexpr std::array<Field, kAgentFields> kCommonAgentFields{{
     {.name = "ai_model", .kind = FieldKind::kString, .required = true},
@@ -61,10 +73,17 @@ inline constexpr std::array<Field, kAgentFields> kCommonAgentFields{{
      .check = IsResponseFormat},
     {.name = "max_messages", .kind = FieldKind::kInt, .default_json = "30"},
     {.name = "reset_command", .kind = FieldKind::kString, .default_json = "\"\""},
-    {.name = "use_graph_chat_history",
-     .kind = FieldKind::kBool,
-     .default_json = "false",
-     .check = NoGraphChatHistory},
+    {.name = "use_graph_chat_history", .kind = FieldKind::kBool, .default_json = "false"},
+    {.name = "history_namespace",
+     .kind = FieldKind::kStringList,
+     .default_json = R"(["agent_chat_history"])"},
+    {.name = "history_key_template",
+     .kind = FieldKind::kTemplate,
+     .default_json = R"("{{conversation_key}}")"},
+    {.name = "history_key_candidates",
+     .kind = FieldKind::kTemplateList,
+     .default_json = kHistoryKeys},
+    {.name = "history_value_field", .kind = FieldKind::kString, .default_json = R"("content")"},
 }};
 
 // A form that an answer must have.

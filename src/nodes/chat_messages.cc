@@ -83,21 +83,6 @@ bool HasCalls(const json::Value& message) {
   return calls != nullptr && calls->is_array() && !calls->as_array().empty();
 }
 
-// The last ones, without the halves of a call and its result that the cut leaves at either end.
-// 0 keeps all, and a negative number drops from the front, as a Python slice does.
-void Trim(json::Array& messages, std::int64_t most) {
-  const auto size = static_cast<std::int64_t>(messages.size());
-  const std::int64_t dropped = most > 0 ? std::max<std::int64_t>(0, size - most)
-                                        : std::min(size, std::max(most, -size) * -1);
-  messages.erase(messages.begin(), messages.begin() + dropped);
-  const auto first =
-      std::ranges::find_if_not(messages, [](const json::Value& m) { return IsType(m, "tool"); });
-  messages.erase(messages.begin(), first);
-  while (!messages.empty() && IsType(messages.back(), "ai") && HasCalls(messages.back())) {
-    messages.pop_back();
-  }
-}
-
 std::string SpacedJson(const json::Value& value) {
   return json::Write(value, {.spaced = true}).value_or("{}");
 }
@@ -186,8 +171,21 @@ json::Array FindConversation(const State& state, const HistoryRules& rules) {
     messages = FromInputs(*inputs);
   }
   ApplyReset(messages, rules.reset_command);
-  Trim(messages, rules.max_messages);
+  TrimConversation(messages, rules.max_messages);
   return messages;
+}
+
+void TrimConversation(json::Array& messages, std::int64_t most) {
+  const auto size = static_cast<std::int64_t>(messages.size());
+  const std::int64_t dropped = most > 0 ? std::max<std::int64_t>(0, size - most)
+                                        : std::min(size, std::max(most, -size) * -1);
+  messages.erase(messages.begin(), messages.begin() + dropped);
+  const auto first =
+      std::ranges::find_if_not(messages, [](const json::Value& m) { return IsType(m, "tool"); });
+  messages.erase(messages.begin(), first);
+  while (!messages.empty() && IsType(messages.back(), "ai") && HasCalls(messages.back())) {
+    messages.pop_back();
+  }
 }
 
 json::Value HumanMessage(std::string_view text) {

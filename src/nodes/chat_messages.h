@@ -23,6 +23,10 @@ struct HistoryRules {
 // inputs hold in one of their usual places.
 json::Array FindConversation(const State& state, const HistoryRules& rules);
 
+// The last `most` ones, without the halves of a call and its result that the cut leaves at either
+// end. 0 keeps all, and a negative number drops from the front, as a Python slice does.
+void TrimConversation(json::Array& messages, std::int64_t most);
+
 json::Value HumanMessage(std::string_view text);
 // A call that could not be read stands in invalid_tool_calls.
 json::Value AiMessage(const ChatAnswer& answer);

@@ -124,6 +124,7 @@ Result<json::Value> Convert(const Field& field, const json::Value& value, std::s
     case FieldKind::kAny:
       return value;
     case FieldKind::kString:
+    case FieldKind::kTemplate:
       return value.is_string() ? Result<json::Value>(value) : Wrong(path, "a string", value);
     case FieldKind::kBool:
       return ToBool(value, path);
@@ -141,6 +142,7 @@ Result<json::Value> Convert(const Field& field, const json::Value& value, std::s
     case FieldKind::kStringMap:
       return ToStringMap(value, path);
     case FieldKind::kStringList:
+    case FieldKind::kTemplateList:
       return ListOf(value, path, "a string", [](const json::Value& v) { return v.is_string(); });
     case FieldKind::kObject:
       return value.is_object() ? Result<json::Value>(value) : Wrong(path, "an object", value);

@@ -82,6 +82,8 @@ class Host {
   // Runs all of them, side by side as far as the run's concurrency allows; outcomes in the order of
   // `runs`. Fails when one of them does, with its failure; the others are then stopped.
   virtual Result<std::vector<ToolOutcome>> RunTools(std::span<const ToolRun> runs) = 0;
+  // The value of a template in `state`; where it leads nowhere, its text. Holds no credentials.
+  virtual Result<json::Value> Fill(const std::string& text, const State& state) = 0;
   virtual void Stream(DeltaKind kind, json::Value data) = 0;
   // What a model has used. Fails with graph.budget when the run may not use so much; it is counted
   // all the same.
@@ -103,10 +105,12 @@ enum class FieldKind : std::uint8_t {
   kObject,
   kStringMap,  // an object whose values are strings
   kObjectList,
-  kSteps,       // a list of objects that the engine keeps for Host::RunStep; null in Visit::fields
-  kTools,       // a list of workflow tools that the engine keeps; null in Visit::fields
-  kChoice,      // one of `choices`
-  kChoiceList,  // a list of them
+  kSteps,     // a list of objects that the engine keeps for Host::RunStep; null in Visit::fields
+  kTools,     // a list of workflow tools that the engine keeps; null in Visit::fields
+  kTemplate,  // a string whose templates stay in it, for Host::Fill
+  kTemplateList,  // a list of them
+  kChoice,        // one of `choices`
+  kChoiceList,    // a list of them
 };
 
 struct Field {

@@ -3,6 +3,7 @@
 #include "json/truth.h"
 #include "nodes/blobs.h"
 #include "nodes/families.h"
+#include "nodes/item_space.h"
 #include "nodes/items.h"
 #include "nodes/python_text.h"
 
@@ -48,24 +49,6 @@ std::string KeyText(const json::Value& key) {
   return text.find("{{") != std::string::npos || text.find("}}") != std::string::npos ? "" : text;
 }
 
-std::vector<std::string> SpaceOf(const Visit& visit) {
-  std::vector<std::string> space;
-  const json::Value* workspace = visit.state.Find(StateField::kWorkspaceId);
-  if (workspace != nullptr && workspace->is_string() && !Strip(workspace->as_string()).empty()) {
-    space.emplace_back(Strip(workspace->as_string()));
-  }
-  const std::size_t own = space.size();
-  if (visit.fields[kNamespace].is_array()) {
-    for (const json::Value& name : visit.fields[kNamespace].as_array()) {
-      if (name.is_string() && !Strip(name.as_string()).empty()) {
-        space.emplace_back(Strip(name.as_string()));
-      }
-    }
-  }
-  if (space.size() == own) space.emplace_back("agent_chat_history");
-  return space;
-}
-
 // One more; what is no number counts as 0.
 Result<json::Value> NextVersion(const json::Value* version) {
   if (version == nullptr) return json::Value(1);
@@ -105,7 +88,7 @@ Result<json::Value> RunAppend(const Visit& visit) {
   }
   const json::Value message =
       json::Object{{"role", visit.fields[kRole]}, {"content", visit.fields[kContent]}};
-  CAISSON_TRY(items->Update({SpaceOf(visit), key},
+  CAISSON_TRY(items->Update({ItemSpace(visit.state, visit.fields[kNamespace]), key},
                             [&](const json::Value* stored) { return Appended(stored, message); }));
   return json::Object{{"history_written", true}};
 }
