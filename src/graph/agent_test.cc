@@ -217,6 +217,16 @@ TEST(Agent, checks_an_answer_against_its_form) {
   }
 }
 
+TEST(Agent, asks_for_its_own_form_and_not_for_that_of_its_settings) {
+  Endpoint endpoint{"{'content': '{}'}"};
+  Ask(endpoint, AgentOf({},
+                        "{'response_format': {'type': 'object'}, 'model_kwargs': {'extra_body': "
+                        "{'response_format': {'type': 'text'}, 'other': 1}}}"));
+  EXPECT_EQ(*endpoint.requests[0].Find("response_format")->Find("type"),
+            json::Value("json_schema"));
+  EXPECT_EQ(*endpoint.requests[0].Find("other"), json::Value(1));
+}
+
 TEST(Agent, takes_a_refusal_for_a_failure) {
   Endpoint endpoint{"{'content': null, 'refusal': 'I will not.'}"};
   const RunResult result = Ask(endpoint, AgentOf({}));

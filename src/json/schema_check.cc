@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace caisson::json {
 namespace {
+
+// One search is bounded by its steps; many that just keep within that are by the clock.
+constexpr std::chrono::seconds kMaxMatching{2};
 
 // The way to a value, from the inside out; lives on the stack of the check.
 struct Where {
@@ -163,9 +167,16 @@ class SchemaCheck {
 
   bool Matches(const Pattern& pattern, const std::string& text) {
     if (!Spend(1 + static_cast<std::int64_t>(text.size() / 16))) return false;
+    const auto start = std::chrono::steady_clock::now();
     auto matches = pattern.Matches(text);
+    matching_ += std::chrono::steady_clock::now() - start;
     if (!matches) Stop(matches.error().code, matches.error().message);
-    return matches.value_or(false);
+    if (matching_ > kMaxMatching) {
+      Stop(errors::kJsonSchemaTooCostly, "matching the patterns of the schema takes more than " +
+                                             std::to_string(kMaxMatching.count()) +
+                                             " seconds; simplify them");
+    }
+    return !Stopped() && *matches;
   }
 
   bool KeepsText(const SchemaRule& rule, const Value& value, const Where& where, Sink sink) {
@@ -416,6 +427,7 @@ class SchemaCheck {
   const SchemaLimits& limits_;
   std::int64_t steps_;
   int depth_ = 0;
+  std::chrono::steady_clock::duration matching_{0};
   std::optional<Status> failure_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "json/exact_number.h"
@@ -113,6 +114,20 @@ TEST(Schema, EndsWhereAlternativesMultiply) {
 TEST(Schema, EndsWhereAPatternRunsAway) {
   const std::string text = "\"" + std::string(60, 'a') + "b\"";
   EXPECT_EQ(Check(R"({"pattern":"^(a+)+$"})", text), "json_schema.too_costly");
+}
+
+TEST(Schema, EndsWhereManyPatternsTakeLong) {
+  const Schema schema = Compiled(R"({"items":{"pattern":"^(a|a)*$"}})");
+  const Value text(std::string(14, 'a') + "b");
+  const auto one = schema.Check(Value(Array{text}));
+  ASSERT_TRUE(one.has_value()) << "each search keeps within its steps";
+  EXPECT_FALSE(one->ok());
+  const auto start = std::chrono::steady_clock::now();
+  const auto many = schema.Check(Value(Array(200000, text)));
+  ASSERT_FALSE(many.has_value());
+  EXPECT_EQ(many.error().code.name, "json_schema.too_costly");
+  EXPECT_NE(many.error().message.find("seconds"), std::string::npos) << many.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Schema, RefusesWhatWouldChangeAVerdict) {

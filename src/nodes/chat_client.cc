@@ -254,7 +254,9 @@ Result<ChatAnswer> AskModel(Host& host, const ChatSettings& settings, json::Obje
   if (settings.stream && settings.stream_usage) {
     request.Set("stream_options", json::Object{{"include_usage", true}});
   }
-  for (const auto& [name, value] : settings.body) request.Set(name, value);
+  for (const auto& [name, value] : settings.body) {
+    if (!request.Contains(name)) request.Set(name, value);
+  }
   CAISSON_ASSIGN(const std::string text, json::Write(request));
   return Client(host, *network, settings).Ask(text);
 }
