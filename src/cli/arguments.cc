@@ -39,6 +39,13 @@ constexpr char kCompileFooter[] = R"(Examples:
   caisson compile workflow.py --index        the IR with its content id, schedules and credentials
   caisson compile ir.json                    check an IR and write its canonical bytes)";
 
+constexpr char kMigrateFooter[] = R"(Examples:
+  caisson migrate workflow.py                          the changes as a diff; what is left to decide
+  caisson migrate workflow.py -o restricted.py
+  caisson migrate workflow.py --in-place && caisson check workflow.py
+
+Exit code 3: a person has to decide something; the decisions are listed with their lines.)";
+
 constexpr char kRunFooter[] = R"(Examples:
   caisson run workflow.py --input '{"score": 7}'
   caisson run ir.json --input @input.json --config '{"recursion_limit": 50}'
@@ -174,6 +181,7 @@ class CommandLine {
     app_.set_help_flag("-h,--help", "Print this help and exit");
     AddCheck();
     AddCompile();
+    AddMigrate();
     AddRun();
     AddSchema();
     AddGraph();
@@ -351,6 +359,36 @@ class CommandLine {
                       "listeners and credentials of the source");
     AddSource(command, compile_.source);
     command->final_callback([this] { chosen_ = &compile_; });
+  }
+
+  void AddMigrate() {
+    CLI::App* command =
+        Subcommand("migrate", "Rewrite an unrestricted workflow file into the restricted grammar",
+                   kMigrateFooter);
+    AddFile(command, migrate_.file, "A workflow file; - is standard input");
+    CLI::Option* output =
+        command->add_option("-o", migrate_.output, "Write the result to this file")
+            ->type_name("FILE");
+    CLI::Option* in_place = command
+                                ->add_flag("--in-place", migrate_.in_place,
+                                           "Replace the file, when nothing is left to decide")
+                                ->excludes(output);
+    command
+        ->add_flag("--check", migrate_.check,
+                   "Write nothing: only say what is left to decide, and exit with 3 if there is")
+        ->excludes(output)
+        ->excludes(in_place);
+    command->add_flag("--json", migrate_.json,
+                      "Print JSON: the result, the edits, and what is left to decide");
+    command->final_callback([this] {
+      if (migrate_.in_place && migrate_.file == "-") {
+        throw CLI::ValidationError("--in-place", "needs a file; standard input cannot be replaced");
+      }
+      if (migrate_.json && migrate_.output == "-") {
+        throw CLI::ValidationError("--json", "holds the result itself; leave -o - out");
+      }
+      chosen_ = &migrate_;
+    });
   }
 
   void AddRun() {
@@ -687,6 +725,7 @@ class CommandLine {
       "isolated."};
   CheckArguments check_;
   CompileArguments compile_;
+  MigrateArguments migrate_;
   RunArguments run_;
   SchemaArguments schema_;
   GraphArguments graph_;
@@ -701,10 +740,11 @@ class CommandLine {
   NodesArguments nodes_;
   CompletionsArguments completions_;
   RunsCommand runs_;
-  std::variant<CheckArguments*, CompileArguments*, RunArguments*, SchemaArguments*, GraphArguments*,
-               DescribeArguments*, DoctorArguments*, RuntimesArguments*, ImagesArguments*,
-               BlockArguments*, ServiceArguments*, MachinedArguments*, EgressArguments*,
-               NodesArguments*, CompletionsArguments*, RunsCommand*>
+  std::variant<CheckArguments*, CompileArguments*, MigrateArguments*, RunArguments*,
+               SchemaArguments*, GraphArguments*, DescribeArguments*, DoctorArguments*,
+               RuntimesArguments*, ImagesArguments*, BlockArguments*, ServiceArguments*,
+               MachinedArguments*, EgressArguments*, NodesArguments*, CompletionsArguments*,
+               RunsCommand*>
       chosen_;
 };
 

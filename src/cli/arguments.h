@@ -46,6 +46,14 @@ struct CompileArguments {
   bool index = false;
 };
 
+struct MigrateArguments {
+  std::string file;  // "-": standard input
+  std::optional<std::string> output;
+  bool in_place = false;
+  bool check = false;
+  bool json = false;
+};
+
 struct RunArguments {
   SourceArguments source;
   IsolationArguments isolation;
@@ -143,10 +151,11 @@ struct PrintArguments {
 };
 
 using Arguments =
-    std::variant<PrintArguments, CheckArguments, CompileArguments, RunArguments, SchemaArguments,
-                 GraphArguments, DescribeArguments, DoctorArguments, RuntimesArguments,
-                 ImagesArguments, BlockArguments, MachinedArguments, EgressArguments,
-                 ServiceArguments, NodesArguments, CompletionsArguments, RunsCommand>;
+    std::variant<PrintArguments, CheckArguments, CompileArguments, MigrateArguments, RunArguments,
+                 SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
+                 RuntimesArguments, ImagesArguments, BlockArguments, MachinedArguments,
+                 EgressArguments, ServiceArguments, NodesArguments, CompletionsArguments,
+                 RunsCommand>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

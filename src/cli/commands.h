@@ -11,6 +11,7 @@ namespace caisson::cli {
 
 ExitCode Check(const CheckArguments& arguments, Console& console);
 ExitCode Compile(const CompileArguments& arguments, Console& console);
+ExitCode MigrateWorkflow(const MigrateArguments& arguments, Console& console);
 ExitCode RunWorkflow(const RunArguments& arguments, Console& console);
 ExitCode PrintSchemas(const SchemaArguments& arguments, Console& console);
 ExitCode DrawGraph(const GraphArguments& arguments, Console& console);

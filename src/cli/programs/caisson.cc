@@ -34,6 +34,7 @@ struct Dispatch {
   ExitCode operator()(const PrintArguments& wish) { return PrintText(wish.text, console); }
   ExitCode operator()(const CheckArguments& wish) { return Check(wish, console); }
   ExitCode operator()(const CompileArguments& wish) { return Compile(wish, console); }
+  ExitCode operator()(const MigrateArguments& wish) { return MigrateWorkflow(wish, console); }
   ExitCode operator()(const RunArguments& wish) { return RunWorkflow(wish, console); }
   ExitCode operator()(const SchemaArguments& wish) { return PrintSchemas(wish, console); }
   ExitCode operator()(const GraphArguments& wish) { return DrawGraph(wish, console); }
