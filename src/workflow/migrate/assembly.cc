@@ -137,17 +137,17 @@ class Assembler {
   bool LeftOut(const python::Stmt& statement) const {
     switch (statement.kind) {
       case python::StmtKind::kImport:
-        return !std::ranges::all_of(
-            python::As<python::Import>(&statement)->names, [](const python::Alias* each) {
-              return each->name == "orcheo" || each->name.starts_with("orcheo.");
-            });
+        return !StaysImported(python::As<python::Import>(&statement)->names);
       case python::StmtKind::kImportFrom: {
         const auto* import = python::As<python::ImportFrom>(&statement);
-        return import->level > 0 ||
-               !(import->module == "orcheo" || import->module.starts_with("orcheo."));
+        const bool orcheo = import->module == "orcheo" || import->module.starts_with("orcheo.");
+        return (import->level > 0 || !orcheo) && !IsUsedUndecided(import->names);
       }
       case python::StmtKind::kAssign:
       case python::StmtKind::kAnnAssign:
+        return std::ranges::none_of(subject_.facts.constants, [&](const auto& each) {
+          return each.second.statement == &statement && subject_.out.IsKept(each.first);
+        });
       case python::StmtKind::kPass:
       case python::StmtKind::kTypeAlias:
         return true;
@@ -155,11 +155,27 @@ class Assembler {
         const auto* cls = python::As<python::ClassDef>(&statement);
         const bool single = cls->bases.size() == 1 && cls->keywords.empty();
         const std::string base = single ? DottedName(cls->bases[0]) : std::string();
-        return base != "CodeNode" && base != "BaseModel";
+        return base != "CodeNode" && base != "BaseModel" && !subject_.out.IsKept(cls->name);
       }
       default:
         return false;
     }
+  }
+
+  bool StaysImported(python::List<python::Alias*> names) const {
+    const bool orcheo = std::ranges::all_of(names, [](const python::Alias* each) {
+      return each->name == "orcheo" || each->name.starts_with("orcheo.");
+    });
+    return orcheo || IsUsedUndecided(names);
+  }
+
+  bool IsUsedUndecided(python::List<python::Alias*> names) const {
+    return std::ranges::any_of(names, [this](const python::Alias* each) {
+      const std::string_view bound = each->asname.data() != nullptr
+                                         ? each->asname
+                                         : each->name.substr(0, each->name.find('.'));
+      return subject_.out.IsKept(bound);
+    });
   }
 
   void WriteFunction(const python::FunctionDef& function, std::uint32_t begin, std::uint32_t line) {

@@ -531,6 +531,7 @@ void BodyEdits::AddGlobal(const python::Name& name, Scope& scope) {
     return AddHelperUse(name, *function->second, scope);
   }
   if (facts.classes.contains(name.id)) {
+    subject_.out.Keep(name.id);
     scope.decided.insert(&name);
     return Decide(errors::kMigrateConstruct, name.span,
                   fmt::format("a node uses the class '{}'", name.id),
@@ -549,6 +550,7 @@ void BodyEdits::AddImport(const python::Name& name, Scope& scope) {
   if (subject_.facts.IsLangGraph(use, "START")) return edits_.Replace(Of(*use), "\"__start__\"");
   const std::string meaning = subject_.facts.ImportedAs(use);
   if (ReplaceImport(*use, meaning)) return;
+  subject_.out.Keep(name.id);
   scope.decided.insert(&name);
   ForeignUse foreign = DescribeForeign(meaning);
   Decide(errors::kMigrateImport, use->span, std::move(foreign.message), std::move(foreign.hint));
@@ -590,6 +592,7 @@ bool BodyEdits::ReplaceImport(const python::Expr& use, const std::string& meanin
 }
 
 void BodyEdits::AddConstant(const python::Name& name, const Constant& constant, Scope& scope) {
+  if (constant.changed || constant.kind == Constant::Kind::kForeign) subject_.out.Keep(name.id);
   if (constant.changed) {
     scope.decided.insert(&name);
     return Decide(
@@ -600,6 +603,7 @@ void BodyEdits::AddConstant(const python::Name& name, const Constant& constant, 
   if (constant.kind == Constant::Kind::kForeign) {
     scope.decided.insert(&name);
     const auto* root = RootName(constant.value);
+    if (root != nullptr) subject_.out.Keep(root->id);
     const auto* made = IsA<python::Call>(constant.value);
     const python::Expr* what = made != nullptr ? made->func : constant.value;
     const std::string meaning = root != nullptr ? subject_.facts.ImportedAs(what) : std::string();

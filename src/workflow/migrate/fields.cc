@@ -87,12 +87,11 @@ void StateFields::CheckEntries(Findings& out) const {
       if (node.function == nullptr || !result_keys_.contains(node.id) ||
           WritesEntry(*node.function, node.id))
         continue;
-      out.Decide(
-          errors::kMigrateState, node.function->span,
-          fmt::format(
-              "node '{0}' would replace what another function puts into node_results[\"{0}\"]",
-              node.id),
-          "give the node another id, or have it always return that entry");
+      out.Decide(errors::kMigrateState, node.function->span,
+                 fmt::format("where node '{0}' does not return node_results[\"{0}\"], that entry "
+                             "would become {{}}",
+                             node.id),
+                 "give the node another id, or have it always return the entry");
     }
   }
 }
@@ -195,6 +194,7 @@ StateFields::Home StateFields::HomeOf(const Field& field, const std::vector<Plac
 }
 
 bool StateFields::WrittenBefore(std::string_view field, const Place& place) const {
+  if (place.id == kStart) return false;
   for (const Node& node : place.graph->nodes) {
     const auto found = writes_.find({place.graph, node.id});
     if (found == writes_.end() || !found->second.always.contains(field)) continue;

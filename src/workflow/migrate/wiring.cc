@@ -288,7 +288,7 @@ class Reader {
       const auto alias = wiring_.compiled.find(usual);
       if (outer.size() > 1 && alias != wiring_.compiled.end()) wiring_.main = alias->second;
     }
-    if (wiring_.main.empty()) {
+    if (wiring_.main.empty() && !out_.decisions_left()) {
       Decide({},
              wiring_.graphs.empty() ? "the file builds no graph (StateGraph)"
                                     : "the file builds several graphs, and none is named to be run",
@@ -374,6 +374,7 @@ class Reader {
     const bool known = node.function != nullptr || node.lambda != nullptr ||
                        !node.subgraph.empty() || IsNodeCall(what, facts_) || IsNodeVariable(what);
     if (!known) {
+      if (const auto* root = RootName(what)) out_.Keep(root->id);
       Decide(what->span,
              fmt::format("node '{}' is neither a function nor a node of Orcheo's", node.id),
              "write it as a function of the state, or use a built-in node");
@@ -443,6 +444,7 @@ class Reader {
       if (found != facts_.functions.end()) branch.function = found->second;
     }
     if (branch.function == nullptr && branch.lambda == nullptr) {
+      if (const auto* root = RootName(branch.router)) out_.Keep(root->id);
       Decide(branch.router->span, "the router is not a function of this file",
              "write a function of the state that says where to go");
     }

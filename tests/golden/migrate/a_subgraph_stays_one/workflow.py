@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+from langgraph.graph import END, START, StateGraph
+from orcheo.graph.state import State
+
+
+def a(state):
+    return {"node_results": {"a": 1}}
+
+
+def b(state):
+    return {"node_results": {"b": 2}}
+
+
+def c(state):
+    return {"node_results": {"c": [state["node_results"]["a"], state["node_results"]["b"]]}}
+
+
+def pick(state):
+    return "a" if state["inputs"]["n"] > 1 else "b"
+
+
+inner = StateGraph(State)
+inner.add_node("a", a)
+inner.set_entry_point("a")
+inner_app = inner.compile()
+
+outer = StateGraph(State)
+outer.add_node("inner", inner_app)
+outer.add_node("b", b)
+outer.add_edge(START, "inner")
+outer.add_edge("inner", "b")

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.graph import END, START, StateGraph
+from orcheo.graph.state import State
+
+
+def a(state):
+    return {"node_results": {"a": 1}}
+
+
+def b(state):
+    return {"node_results": {"b": 2}}
+
+
+def c(state):
+    return {"node_results": {"c": [state["node_results"]["a"], state["node_results"]["b"]]}}
+
+
+def pick(state):
+    return "a" if state["inputs"]["n"] > 1 else "b"
+
+
+graph = StateGraph(State)
+graph.add_node("a", a, retry=3)
+graph.add_edge(START, "a")
+app = graph.compile(checkpointer=MemorySaver())
+print(app.invoke({}))

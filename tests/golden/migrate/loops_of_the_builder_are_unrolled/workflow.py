@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+from langgraph.graph import END, START, StateGraph
+from orcheo.graph.state import State
+
+
+def a(state):
+    return {"node_results": {"a": 1}}
+
+
+def b(state):
+    return {"node_results": {"b": 2}}
+
+
+def c(state):
+    return {"node_results": {"c": [state["node_results"]["a"], state["node_results"]["b"]]}}
+
+
+def pick(state):
+    return "a" if state["inputs"]["n"] > 1 else "b"
+
+
+NAMES = ["a", "b"]
+graph: StateGraph = StateGraph(State)  # the only one
+# both
+for name, step in (("a", a), ("b", b)):
+    graph.add_node(name, step)
+    graph.add_edge(START, name)
+graph.add_node(c)
+for name in NAMES:
+    graph.add_edge(name, "c")
+graph.add_edge("c", END)
+app = graph.compile()

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from langgraph.graph import END, START, StateGraph
+from orcheo.graph.state import State
+
+TEXT = "Dear {{name}}"
+
+
+def work(state: State) -> dict:
+    return {"assistant_message": TEXT}
+
+
+builder = StateGraph(State)
+builder.add_node("work", work)
+builder.add_edge(START, "work")
+builder.add_edge("work", END)
