@@ -126,6 +126,7 @@ Result<graph::RunResult> Execute(const Execution& execution, const MakeRecord& m
                                      [&] { from_record.request_stop(); });
   services.micropython = runtimes.micropython();
   services.cpython = runtimes.cpython();
+  services.host = execution.host;
   services.credentials = &execution.credentials;
   services.journal = record.get();
   graph::Stream stream(execution.arguments.streams, execution.progress,

@@ -15,6 +15,7 @@
 #include "graph/credentials.h"
 #include "graph/plan.h"
 #include "graph/run.h"
+#include "host/provider.h"
 #include "runs/record.h"
 
 namespace caisson::cli {
@@ -27,6 +28,7 @@ struct Execution {
   const IsolationArguments& isolation;
   graph::CredentialResolver& credentials;
   store::WorkflowStore* store;  // null: nodes keep nothing
+  host::Provider* host;         // of the plan; may be null
   graph::Progress progress;     // where the run begins
 };
 // Gives the run its services. `make_record` (may be null) is called once everything else is there;

@@ -8,6 +8,7 @@
 #include "cli/execution.h"
 #include "cli/files.h"
 #include "cli/mode.h"
+#include "cli/node_host.h"
 #include "cli/run_credentials.h"
 #include "cli/run_store.h"
 #include "cli/source.h"
@@ -61,9 +62,9 @@ Result<Preparation> Prepare(const RunArguments& arguments) {
   return preparation;
 }
 
-Result<graph::RunResult> Carry(const graph::Plan& plan, Preparation preparation,
-                               const RunArguments& arguments, const LoadedSource& source,
-                               EventStream& events, Console& console) {
+Result<graph::RunResult> Carry(const graph::Plan& plan, host::Provider* host,
+                               Preparation preparation, const RunArguments& arguments,
+                               const LoadedSource& source, EventStream& events, Console& console) {
   std::unique_ptr<store::WorkflowStore> store;
   MakeRecord make_record;
   if (arguments.execution.record.durability != RecordArguments::Durability::kNone) {
@@ -81,6 +82,7 @@ Result<graph::RunResult> Carry(const graph::Plan& plan, Preparation preparation,
                             arguments.isolation,
                             credentials.resolver(),
                             store.get(),
+                            host,
                             graph::Progress(graph::InitialState(
                                 preparation.input, preparation.config, preparation.config.run_id))};
   return Execute(
@@ -103,8 +105,11 @@ ExitCode RunWorkflow(const RunArguments& arguments, Console& console) {
   if (!source) return source.error();
   auto preparation = Prepare(arguments);
   if (!preparation) return console.Complain(preparation.error());
-  auto plan = graph::Plan::Create(source->graph, nodes::BuiltinNodes(),
-                                  {.compile = CompileOptionsOf(arguments.source)});
+  auto host = OpenNodeHost(arguments.execution.node_host, *source->graph, console);
+  if (!host) return console.Complain(host.error());
+  auto plan =
+      graph::Plan::Create(source->graph, nodes::BuiltinNodes(),
+                          {.compile = CompileOptionsOf(arguments.source), .host = host->get()});
   if (!plan) return console.Complain(plan.error());
   EventStream events(console);
   if (arguments.execution.events_file) {
@@ -112,7 +117,8 @@ ExitCode RunWorkflow(const RunArguments& arguments, Console& console) {
     if (!opened) return console.Complain(opened.error());
   }
 
-  auto result = Carry(*plan, *std::move(preparation), arguments, *source, events, console);
+  auto result =
+      Carry(*plan, host->get(), *std::move(preparation), arguments, *source, events, console);
   if (!result) return console.Complain(result.error());
   const ExitCode code =
       PrintOutcome(*result, arguments.execution, *source, arguments.source.format, console);

@@ -14,6 +14,7 @@
 #include "cli/execution.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
+#include "cli/node_host.h"
 #include "cli/run_credentials.h"
 #include "cli/run_store.h"
 #include "errors/cli.h"
@@ -161,16 +162,19 @@ Result<ExitCode> GoOn(store::WorkflowStore& store, runs::Held held, const RunsAr
   CAISSON_ASSIGN(const LoadedSource source, LoadWorkflow(held));
   workflow::CompileOptions options;
   options.runtimes = held.settings.runtimes;
+  CAISSON_ASSIGN(const std::unique_ptr<host::NodeHost> host,
+                 OpenNodeHost(arguments.execution.node_host, *source.graph, console));
   CAISSON_ASSIGN(const graph::Plan plan,
-                 graph::Plan::Create(source.graph, nodes::BuiltinNodes(), {.compile = options}));
+                 graph::Plan::Create(source.graph, nodes::BuiltinNodes(),
+                                     {.compile = options, .host = host.get()}));
   CAISSON_ASSIGN(RunCredentials credentials, RunCredentials::Open(arguments.execution, &store));
   EventStream events(console);
   if (arguments.execution.events_file) {
     CAISSON_TRY(events.Open(*arguments.execution.events_file));
   }
   IsolationArguments isolation{arguments.allow_unjailed, arguments.workers, config.limits};
-  const Execution execution{
-      plan, config, arguments.execution, isolation, credentials.resolver(), &store, held.progress};
+  const Execution execution{plan,      config, arguments.execution, isolation, credentials.resolver(),
+                            &store,    host.get(), held.progress};
   CAISSON_ASSIGN(
       const graph::RunResult result,
       Execute(

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/node_host_arguments.h"
 #include "graph/stream.h"
 #include "http/outbound.h"
 
@@ -46,6 +47,7 @@ struct ExecutionArguments {
   VaultArguments vault;
   std::vector<CredentialArgument> credentials;
   http::LoopbackGrant endpoints;  // of --allow-endpoint
+  NodeHostArguments node_host;
   bool events = false;
   std::set<graph::StreamMode> streams;  // of --stream; they take the place of the events
   std::optional<std::string> events_file;

@@ -321,6 +321,7 @@ void AddExecution(CLI::App* command, ExecutionArguments& arguments) {
       ->take_all()
       ->type_name("URL");
   AddVaultKey(command, arguments.vault);
+  AddNodeHost(command, arguments.node_host);
   AddStore(command, arguments.record);
   AddDurability(command, arguments.record, command->get_name() == "run");
 }

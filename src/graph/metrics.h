@@ -42,7 +42,7 @@ class Metrics {
     std::array<std::uint64_t, kEndings> endings{};
   };
 
-  // `runtime` is "host" for nodes that run on the host.
+  // `runtime` is "host" for native nodes, "node_host" for those that it serves.
   void Invoked(std::string_view node_type, std::string_view runtime);
   void Ended(std::string_view node_type, std::string_view runtime, Ending ending);
   Counters Get(std::string_view node_type, std::string_view runtime) const;

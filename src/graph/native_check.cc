@@ -15,7 +15,7 @@ constexpr std::size_t kMaxNamed = 100;  // in the message; the rest is counted
 
 class Finder {
  public:
-  explicit Finder(const nodes::Table& table) : table_(table) {}
+  Finder(const nodes::Table& table, const host::Provider* host) : table_(table), host_(host) {}
 
   void Graph(const workflow::Graph& graph, const std::string& place, int depth) {
     if (depth > workflow::kMaxGraphDepth + 1) return;  // the builder refuses it
@@ -89,7 +89,9 @@ class Finder {
 
   void Type(const std::string& type, const std::string& node, const std::string& place,
             SourceSpan span) {
-    if (table_.Find(type) == nullptr) foreign_.Add(type, node, place, span);
+    if (table_.Find(type) != nullptr) return;
+    if (host_ != nullptr && host_->Find(type) != nullptr) return;
+    foreign_.Add(type, node, place, span);
   }
 
   // Graphs of workflow tools, which stand in configurations as JSON.
@@ -153,14 +155,16 @@ class Finder {
   }
 
   const nodes::Table& table_;
+  const host::Provider* host_;
   List foreign_;  // types that exist, but are not native
   List missing_;  // steps whose type does not exist
 };
 
 }  // namespace
 
-Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table) {
-  Finder finder(table);
+Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table,
+                           const host::Provider* host) {
+  Finder finder(table, host);
   finder.Graph(graph, "", 1);
   return finder.Finish();
 }

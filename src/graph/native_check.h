@@ -5,13 +5,16 @@
 #pragma once
 
 #include "base/status.h"
+#include "host/provider.h"
 #include "nodes/node.h"
 #include "workflow/ir.h"
 
 namespace caisson::graph {
 
 // Fails with config.unknown_step_type or graph.not_native; the message names each such node with
-// its type, id, line and place.
-Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table);
+// its type, id, line and place. What `host` (may be null) serves runs, too, but not in the graphs
+// of tools.
+Result<void> RequireNative(const workflow::Graph& graph, const nodes::Table& table,
+                           const host::Provider* host);
 
 }  // namespace caisson::graph

@@ -4,6 +4,7 @@
 #include "errors/outbound.h"
 #include "graph/context.h"
 #include "graph/finite.h"
+#include "graph/hosted.h"
 #include "graph/redaction.h"
 #include "graph/tool_visit.h"
 #include "graph/visit_network.h"
@@ -86,7 +87,19 @@ class VisitHost final : public nodes::Host {
   const SecretKeeper& secrets_;
   VisitNetwork network_;
   std::size_t held_ = 0;  // the weight of what the steps gave
+
+  Result<nodes::StepResult> RunHostedStepAt(std::size_t index, const json::Value& step,
+                                            const nodes::State& state);
+  Result<nodes::StepResult> Keep(std::string name, const json::Value& given, Result<Update> update);
 };
+
+// Whether the node host runs the step.
+bool IsHosted(const RunContext& context, const json::Value& step) {
+  const json::Value* type = step.Find("type");
+  return type != nullptr && type->is_string() && context.services.host != nullptr &&
+         context.table.Find(type->as_string()) == nullptr &&
+         context.services.host->Find(type->as_string()) != nullptr;
+}
 
 Result<const nodes::NodeType*> StepType(const RunContext& context, const json::Value& step) {
   const json::Value* type = step.Find("type");
@@ -191,21 +204,40 @@ Result<nodes::StepResult> VisitHost::RunStep(std::size_t index, const nodes::Sta
   std::size_t text_made = 0;
   const Scope scope = ScopeOf(context_, context_.services.credentials, name_, state_, text_made);
   CAISSON_ASSIGN(const Template step, native_.steps.Item(index).Bind(scope));
+  if (IsHosted(context_, step.raw())) return RunHostedStepAt(index, step.raw(), state);
   CAISSON_ASSIGN(const nodes::NodeType* type, StepType(context_, step.raw()));
   nodes::StepResult result{StepName(step.raw()), {}};
   CAISSON_ASSIGN(const NativePart part, PlanStep(*type, step, result.name, index));
   CAISSON_ASSIGN(json::Value payload, RunNative(context_, visit_, part, result.name, state));
+  if (!type->writes_state) return Keep(result.name, payload, Promote(result.name, payload));
   CAISSON_ASSIGN(const std::size_t weight, CheckBounds(payload));
   CAISSON_TRY(context_.budget.Take(weight));
   held_ += weight;
-  if (type->writes_state) {
-    result.payload = std::move(payload);
-    return result;
-  }
-  CAISSON_ASSIGN(const Update update, Promote(result.name, std::move(payload)));
-  const json::Value* entry = update.Find(nodes::StateField::kNodeResults)->Find(result.name);
+  result.payload = std::move(payload);
+  return result;
+}
+
+// What the step stored under its own name, counted as held.
+Result<nodes::StepResult> VisitHost::Keep(std::string name, const json::Value& given,
+                                          Result<Update> update) {
+  CAISSON_ASSIGN(const std::size_t weight, CheckBounds(given));
+  CAISSON_TRY(context_.budget.Take(weight));
+  held_ += weight;
+  if (!update) return Fail(std::move(update).error());
+  nodes::StepResult result{std::move(name), {}};
+  const json::Value* entry = update->Find(nodes::StateField::kNodeResults)->Find(result.name);
   if (entry != nullptr) result.payload = *entry;
   return result;
+}
+
+// The step's own text, as its templates are resolved by text.
+Result<nodes::StepResult> VisitHost::RunHostedStepAt(std::size_t index, const json::Value& step,
+                                                     const nodes::State& state) {
+  const std::string name = StepName(step);
+  CAISSON_ASSIGN(const json::Value given,
+                 RunHostedStep(context_, visit_.interrupt, step.Find("type")->as_string(), name,
+                               native_.steps.Item(index).raw(), state_, state));
+  return Keep(name, given, UpdateOf(given));
 }
 
 // An array. Bounded here, and not only the result: a node may walk what it is given.

@@ -9,6 +9,7 @@
 
 #include "errors/graph.h"
 #include "errors/nodes.h"
+#include "graph/hosted.h"
 #include "graph/native_check.h"
 #include "graph/planned.h"
 #include "graph/tool_plan.h"
@@ -125,6 +126,9 @@ class GraphBuilder {
 
   Result<void> BuildNative(const workflow::BuiltinNode& source, int depth, PlannedNode& node) {
     const nodes::NodeType* type = table_.Find(source.type);
+    if (type == nullptr && options_.host != nullptr && options_.host->Find(source.type)) {
+      return BuildHosted(source, node);
+    }
     if (type == nullptr) {
       return Fail(errors::kGraphNotNative,
                   "Unknown built-in node type '" + source.type + "' for node '" + source.id + "'",
@@ -158,6 +162,16 @@ class GraphBuilder {
       return Fail(std::move(failure));
     }
     node.native.tools = *std::move(tools);
+    return {};
+  }
+
+  Result<void> BuildHosted(const workflow::BuiltinNode& source, PlannedNode& node) {
+    auto part = PlanHosted(*options_.host, source);
+    if (!part) return Fail(part.error().code, part.error().message, node.span);
+    node.kind = PlannedNode::Kind::kHosted;
+    node.hosted = std::make_unique<HostedPart>(*std::move(part));
+    node.type = node.hosted->type;
+    node.blocks = true;
     return {};
   }
 
@@ -342,7 +356,7 @@ Result<NativePart> PlanNative(const nodes::NodeType& type, const json::Object& c
 
 Result<Plan> Plan::Create(std::shared_ptr<const workflow::Graph> graph, const nodes::Table& table,
                           const PlanOptions& options) {
-  CAISSON_TRY(RequireNative(*graph, table));
+  CAISSON_TRY(RequireNative(*graph, table, options.host));
   Plan plan;
   GraphBuilder builder(*graph, table, options, plan.node_count_, plan.code_nodes_);
   CAISSON_ASSIGN(plan.root_, builder.Build(1));

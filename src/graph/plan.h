@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "host/provider.h"
 #include "nodes/node.h"
 #include "workflow/body.h"
 #include "workflow/ir.h"
@@ -19,6 +20,8 @@ namespace caisson::graph {
 
 struct PlanOptions {
   workflow::CompileOptions compile;  // for the check of the bodies
+  // Runs types that are not native; may be null, else it must outlive the plan's runs.
+  host::Provider* host = nullptr;
 };
 
 struct PlannedGraph;  // graph/planned.h
@@ -27,11 +30,12 @@ class Plan {
  public:
   // Fails with
   //   config.unknown_step_type  a step of a SubWorkflowNode whose type does not exist; likewise
-  //   graph.not_native    types that exist but do not run here yet; the message names every such
-  //   node graph.build         edges that cannot be built (START as a target, a second branch, ...)
-  //   nodes.config        "Failed to construct node '<id>' of type '<T>': <what and where>"
-  //   graph.body          a body that breaks a rule of section 5 of the format; details:
-  //   diagnostics
+  //   graph.not_native    types that exist, but are neither native nor served by the host; the
+  //   message names every such node graph.build         edges that cannot be built (START as a
+  //   target, a second branch, ...) nodes.config        "Failed to construct node '<id>' of type
+  //   '<T>': <what and where>" graph.body          a body that breaks a rule of section 5 of the
+  //   format; details: diagnostics host.*              the host could not be asked about a
+  //   configuration
   // `graph` should have passed workflow::Compile or LoadIr; references are checked here again.
   // `table` must outlive the plan.
   static Result<Plan> Create(std::shared_ptr<const workflow::Graph> graph,

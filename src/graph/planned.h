@@ -48,17 +48,25 @@ struct CodePart {
   std::vector<std::pair<std::string, Template>> injected;
 };
 
+// Of a node that the node host runs.
+struct HostedPart {
+  std::string type;
+  json::Value config;           // an object, as the author wrote it
+  std::vector<Template> texts;  // of it and of defaults: strings with something to resolve
+};
+
 struct PlannedGraph;
 
 struct PlannedNode {
-  enum class Kind : std::uint8_t { kNative, kCode, kSubgraph } kind = Kind::kNative;
+  enum class Kind : std::uint8_t { kNative, kHosted, kCode, kSubgraph } kind = Kind::kNative;
   std::string id;
-  std::string_view type;  // NodeType::name, kCodeType or kSubgraphType
+  std::string_view type;  // NodeType::name, HostedPart::type, kCodeType or kSubgraphType
   SourceSpan span;
   // May wait or take long, so that it is worth a thread of its own beside others.
   bool blocks = false;
   NativePart native;
   CodePart code;
+  std::unique_ptr<const HostedPart> hosted;
   std::shared_ptr<const PlannedGraph> graph;
   std::vector<NodeIndex> targets;  // of direct edges; ascending, unique, without END
   std::unique_ptr<const Branch> branch;

@@ -28,6 +28,8 @@ class SecretKeeper final : public CredentialResolver {
   std::string Redact(std::string text) const;
   // Shares what holds no secret.
   json::Value Redact(json::Value value) const;
+  // Each secret that was given out, with its placeholder.
+  const std::vector<std::pair<std::string, std::string>>& secrets() const { return secrets_; }
 
  private:
   void Remember(const json::Value& secret, const std::string& placeholder);

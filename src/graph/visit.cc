@@ -8,6 +8,7 @@
 #include "errors/isolate.h"
 #include "graph/context.h"
 #include "graph/finite.h"
+#include "graph/hosted.h"
 
 namespace caisson::graph {
 namespace {
@@ -151,6 +152,7 @@ class Visitor {
   }
 
   std::string_view RuntimeName() const {
+    if (node_.kind == PlannedNode::Kind::kHosted) return "node_host";
     return node_.kind == PlannedNode::Kind::kCode
                ? workflow::CodeRuntimeName(context_.config.runtimes.Of(node_.id))
                : std::string_view("host");
@@ -184,7 +186,7 @@ class Visitor {
 
   std::expected<Update, Failure> MakeUpdate() {
     if (node_.kind == PlannedNode::Kind::kSubgraph) return RunSubgraph();
-    auto result = node_.kind == PlannedNode::Kind::kCode ? RunCodeNode() : RunNativeNode();
+    auto result = RunOwnCode();
     if (!result) return std::unexpected(std::move(result).error());
     const auto weight = CheckBounds(*result);
     if (!weight) return std::unexpected(FailureOf(weight.error()));
@@ -194,13 +196,18 @@ class Visitor {
     return *std::move(update);
   }
 
+  Result<Update> UpdateFrom(json::Value result) const {
+    if (node_.kind == PlannedNode::Kind::kHosted) return UpdateOf(std::move(result));
+    if (node_.kind == PlannedNode::Kind::kNative && node_.native.type->writes_state) {
+      return StateUpdate(std::move(result));
+    }
+    return Promote(node_.id, std::move(result));
+  }
+
   // What is left to do afterwards depends on nothing but the update and the state.
   Result<Update> Settle(json::Value result) {
     if (context_.emitter.records()) CAISSON_TRY(CheckRecordable(result));
-    const bool writes_state =
-        node_.kind == PlannedNode::Kind::kNative && node_.native.type->writes_state;
-    CAISSON_ASSIGN(Update update, writes_state ? StateUpdate(std::move(result))
-                                               : Promote(node_.id, std::move(result)));
+    CAISSON_ASSIGN(Update update, UpdateFrom(std::move(result)));
     if (const json::Value* messages = update.Find(nodes::StateField::kMessages)) {
       CAISSON_ASSIGN(json::Value normal, NormaliseMessages(*messages, context_.new_id));
       update.Set(nodes::StateField::kMessages, std::move(normal));
@@ -213,6 +220,20 @@ class Visitor {
     if (!taken) return std::unexpected(FailureOf(std::move(taken).error()));
     weight_ = weight;
     return {};
+  }
+
+  std::expected<json::Value, Failure> RunOwnCode() {
+    if (node_.kind == PlannedNode::Kind::kCode) return RunCodeNode();
+    if (node_.kind == PlannedNode::Kind::kHosted) return RunHostedNode();
+    return RunNativeNode();
+  }
+
+  std::expected<json::Value, Failure> RunHostedNode() {
+    auto result = RunHosted(context_, interrupt_, node_, PathOf(place_, node_), state_);
+    if (result) return *std::move(result);
+    Failure failure = FailureOf(std::move(result.error().status));
+    failure.error.error_type = std::move(result.error().error_type);
+    return std::unexpected(std::move(failure));
   }
 
   std::expected<json::Value, Failure> RunNativeNode() {
