@@ -117,6 +117,25 @@ host::Failure Redacted(host::Failure failure, const SecretKeeper& secrets) {
   return failure;
 }
 
+// The names of fields, and the node's own, stay: a short secret may be a part of them.
+json::Value RedactedUpdate(const json::Value& update, const std::string& name,
+                           const SecretKeeper& secrets) {
+  if (!update.is_object()) return secrets.Redact(update);
+  json::Object redacted;
+  for (const auto& [field, value] : update.as_object()) {
+    if (field != "node_results" || !value.is_object()) {
+      redacted.Set(field, secrets.Redact(value));
+      continue;
+    }
+    json::Object entries;
+    for (const auto& [id, entry] : value.as_object()) {
+      entries.Set(id == name ? id : secrets.Redact(id), secrets.Redact(entry));
+    }
+    redacted.Set(field, std::move(entries));
+  }
+  return redacted;
+}
+
 std::expected<json::Value, host::Failure> RunPart(const Visit& visit, const HostedPart& part,
                                                   const std::string& instance) {
   RunContext& context = visit.context;
@@ -146,7 +165,7 @@ std::expected<json::Value, host::Failure> RunPart(const Visit& visit, const Host
   NodeWaiter waiter(context, visit.interrupt, secrets);
   auto given = context.services.host->Run(call, waiter);
   if (!given) return std::unexpected(Redacted(std::move(given).error(), secrets));
-  return secrets.Redact(*std::move(given));
+  return RedactedUpdate(*given, visit.name, secrets);
 }
 
 }  // namespace

@@ -154,6 +154,7 @@ TEST(Hosted, fails_on_what_is_no_update) {
 TEST(Hosted, gets_secrets_and_lets_none_out) {
   StaticCredentials credentials;
   credentials.Add("key", "s3cret");
+  credentials.Add("short", "u");  // as in the names of fields
   credentials.Add("slack_signing_secret", "from the default");
   FakeHost host([](const host::Call& call, host::Waiter& waiter) {
     const std::string key = call.values.Find("Bearer [[key]]")->as_string();
@@ -164,16 +165,16 @@ TEST(Hosted, gets_secrets_and_lets_none_out) {
   Services services;
   services.credentials = &credentials;
   services.log = [&](nodes::LogLevel, std::string_view text) { log += text; };
-  const RunResult result =
-      RunWith(MakeGraph({Native("n", "SlackEventsParserNode", "{'h': 'Bearer [[key]]'}")}), host,
-              "{}", services);
+  const RunResult result = RunWith(MakeGraph({Native("n", "SlackEventsParserNode",
+                                                     "{'h': 'Bearer [[key]]', 's': '[[short]]'}")}),
+                                   host, "{}", services);
   ASSERT_TRUE(result.ok()) << result.error->message;
   EXPECT_EQ(Entry(result, "n"), R"({"sent":"Bearer [[key]]","Bearer [[key]]":1})");
   EXPECT_EQ(log, "sent Bearer [[key]]");
   ASSERT_EQ(host.calls.size(), 1u);
   EXPECT_EQ(*host.calls[0].values.Find("[[slack_signing_secret]]"),
             json::Value("from the default"));
-  EXPECT_EQ(host.calls[0].secrets.size(), 2u);
+  EXPECT_EQ(host.calls[0].secrets.size(), 3u);
 }
 
 TEST(Hosted, fails_with_the_class_of_what_was_raised) {

@@ -28,7 +28,14 @@ def _key(key: object, path: str) -> str:
     return _text(key, path)
 
 
-def to_json(value: object, path: str = "$", depth: int = 0) -> object:
+def to_json(value: object) -> object:
+    try:
+        return _form(value, "$", 0)
+    except RecursionError:
+        raise NotJson("$: nested too deeply for the interpreter") from None
+
+
+def _form(value: object, path: str, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise NotJson(f"{path}: nested more deeply than {MAX_DEPTH} levels")
     if value is None or isinstance(value, bool):
@@ -44,10 +51,10 @@ def to_json(value: object, path: str = "$", depth: int = 0) -> object:
             raise NotJson(f"{path}: the number {value} is not finite")
         return float(value)
     if isinstance(value, (list, tuple)):
-        return [to_json(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
+        return [_form(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return {_key(key, path): to_json(item, f"{path}.{key}", depth + 1) for key, item in value.items()}
+        return {_key(key, path): _form(item, f"{path}.{key}", depth + 1) for key, item in value.items()}
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        return to_json(dump(), path, depth + 1)
+        return _form(dump(), path, depth + 1)
     raise NotJson(f"{path}: a {type(value).__name__} has no JSON form")

@@ -35,7 +35,7 @@ class Server:
 
     def serve(self) -> None:
         sys.stdout, sys.stderr = self._out, self._err
-        logging.basicConfig(handlers=[LogLines(self.say)], level=logging.WARNING, force=True)
+        logging.basicConfig(handlers=[LogLines(self.say)], level=logging.WARNING, format="%(message)s", force=True)
         logging.getLogger("orcheo").setLevel(logging.INFO)
         self._channel.send({"type": "hello", "protocol": PROTOCOL, "package": self._nodes.package(),
                             "types": self._nodes.list_types()})
@@ -66,7 +66,13 @@ class Server:
                 self._tasks[call].cancel()
             return
         work = self._run if message["type"] == "run" else self._check
-        self._tasks[call] = self._loop.create_task(self._answer(call, work, message))
+        task = self._tasks[call] = self._loop.create_task(self._answer(call, work, message))
+        task.add_done_callback(lambda done: self._ended(call, done))
+
+    def _ended(self, call: int, task: asyncio.Task) -> None:
+        del self._tasks[call]
+        if task.cancelled():  # before it began
+            self._fail(call, "cancelled", asyncio.CancelledError())
 
     async def _answer(self, call: int, work, message: dict) -> None:
         CALL.set(call)
@@ -89,8 +95,6 @@ class Server:
             self._fail(call, "too_large", error)
         except BaseException as error:  # a node that raises SystemExit must not end the others
             self._fail(call, "raised", error)
-        finally:
-            del self._tasks[call]
 
     def _fail(self, call: int, kind: str, error: BaseException) -> None:
         self._channel.send({"type": "error", "id": call, "kind": kind, "error_type": type(error).__name__,
