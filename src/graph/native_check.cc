@@ -84,7 +84,9 @@ class Finder {
       message += separator + std::string(type->name);
       separator = ", ";
     }
-    return message + ".";
+    message += ".";
+    if (host_ != nullptr) message += " The node host does not serve them (--node-host-types).";
+    return message;
   }
 
   void Type(const std::string& type, const std::string& node, const std::string& place,

@@ -299,7 +299,10 @@ Status Connection::Lost() {
   std::string message = "the node host ";
   message += status ? os::ToText(*status) : std::string("closed its channel");
   if (!has_greeted_) message += " before it said what it serves";
-  if (!last_words_.empty()) message += "; its last words were: " + secrets_.Redact(last_words_);
+  if (!last_words_.empty()) {
+    last_words_.pop_back();  // the last line's end
+    message += "; its last words were: " + secrets_.Redact(last_words_);
+  }
   return {.code = has_greeted_ ? errors::kHostLost : errors::kHostUnavailable,
           .message = std::move(message)};
 }

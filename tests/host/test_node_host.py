@@ -71,6 +71,7 @@ class NodeHost(unittest.TestCase):
         done = self.run_it("--node-host", str(self.host), "--node-host-types", "TurnAnnotationNode", "--events")
         self.assertIn("error[graph.not_native]", done.stderr)
         self.assertIn("QueryClassifierNode (node 'hosted', line 7)", done.stderr)
+        self.assertIn("The node host does not serve them", done.stderr)
         self.assertNotIn("run_started", done.stderr)
 
     def test_refuses_a_type_that_the_host_does_not_have(self):
