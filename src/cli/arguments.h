@@ -150,12 +150,11 @@ struct PrintArguments {
   std::string text;
 };
 
-using Arguments =
-    std::variant<PrintArguments, CheckArguments, CompileArguments, MigrateArguments, RunArguments,
-                 SchemaArguments, GraphArguments, DescribeArguments, DoctorArguments,
-                 RuntimesArguments, ImagesArguments, BlockArguments, MachinedArguments,
-                 EgressArguments, ServiceArguments, NodesArguments, CompletionsArguments,
-                 RunsCommand>;
+using Arguments = std::variant<PrintArguments, CheckArguments, CompileArguments, MigrateArguments,
+                               RunArguments, SchemaArguments, GraphArguments, DescribeArguments,
+                               DoctorArguments, RuntimesArguments, ImagesArguments, BlockArguments,
+                               MachinedArguments, EgressArguments, ServiceArguments, NodesArguments,
+                               CompletionsArguments, RunsCommand>;
 
 // Fails with cli.usage: words that are not known, quantities out of their range.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);

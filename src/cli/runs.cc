@@ -173,8 +173,9 @@ Result<ExitCode> GoOn(store::WorkflowStore& store, runs::Held held, const RunsAr
     CAISSON_TRY(events.Open(*arguments.execution.events_file));
   }
   IsolationArguments isolation{arguments.allow_unjailed, arguments.workers, config.limits};
-  const Execution execution{plan,      config, arguments.execution, isolation, credentials.resolver(),
-                            &store,    host.get(), held.progress};
+  const Execution execution{
+      plan,   config,     arguments.execution, isolation, credentials.resolver(),
+      &store, host.get(), held.progress};
   CAISSON_ASSIGN(
       const graph::RunResult result,
       Execute(

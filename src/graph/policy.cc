@@ -79,9 +79,10 @@ Result<std::vector<std::string>> Codes(const json::Value& value, const std::stri
 
 const std::vector<std::string>& TransientCodes() {
   static const std::vector<std::string> kCodes{
-      "graph.node_timed_out", "host.hung",         "host.lost",       "isolate.worker_lost",
-      "model.cut",            "model.failed",      "model.rate_limited",
-      "model.timed_out",      "model.unavailable", "model.unreachable"};
+      "graph.node_timed_out", "host.hung",       "host.lost",
+      "isolate.worker_lost",  "model.cut",       "model.failed",
+      "model.rate_limited",   "model.timed_out", "model.unavailable",
+      "model.unreachable"};
   return kCodes;
 }
 

@@ -25,8 +25,8 @@
 #include "graph/plan.h"
 #include "graph/policy.h"
 #include "graph/progress.h"
-#include "http/outbound.h"
 #include "host/provider.h"
+#include "http/outbound.h"
 #include "isolate/runtime.h"
 #include "json/value.h"
 #include "nodes/node.h"
@@ -77,7 +77,7 @@ struct Services {
     return runtime == workflow::CodeRuntime::kCPython ? cpython : micropython;
   }
 
-  host::Provider* host = nullptr;  // needed when the plan has nodes that it serves
+  host::Provider* host = nullptr;             // needed when the plan has nodes that it serves
   CredentialResolver* credentials = nullptr;  // needed when a visited node has a placeholder
   http::Outbound* network = nullptr;          // needed when a visited node sends requests
   nodes::Blobs* blobs = nullptr;              // needed by nodes that store files
