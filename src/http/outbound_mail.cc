@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -77,7 +76,7 @@ std::size_t GiveMessage(char* into, std::size_t, std::size_t size, void* user) {
     return CURL_READFUNC_ABORT;
   }
   const std::size_t count = std::min(size, conversation.mail.message.size() - conversation.sent);
-  std::memcpy(into, conversation.mail.message.data() + conversation.sent, count);
+  std::copy_n(conversation.mail.message.data() + conversation.sent, count, into);
   conversation.sent += count;
   return count;
 }

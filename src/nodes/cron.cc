@@ -12,7 +12,7 @@ namespace caisson::nodes {
 namespace {
 
 constexpr std::size_t kMostBytes = 4096;
-constexpr int kMostYears = 50;
+constexpr std::int64_t kMostDays = 50 * 366;  // to the next time
 
 enum : int { kMinute, kHour, kMonthDay, kMonth, kWeekday, kSecond, kYear };
 
@@ -161,7 +161,8 @@ class CronReader {
     }
     const Bounds bounds = kBounds[static_cast<std::size_t>(field)];
     auto& values = cron_.values_[static_cast<std::size_t>(field)];
-    const bool all = values.count() == static_cast<std::size_t>(bounds.most - bounds.least + 1);
+    const bool all = values.count() == static_cast<std::size_t>(bounds.most) -
+                                           static_cast<std::size_t>(bounds.least) + 1;
     if (all && field != kMonthDay && field != kWeekday)
       cron_.any_[static_cast<std::size_t>(field)] = true;
     return true;
@@ -301,7 +302,7 @@ bool Cron::IsWeekday(std::int64_t days) const {
   const Date date = DateOf(days);
   const auto& nth = nth_weekday_[weekday];
   if (nth[0] && date.day + 7 > DaysInMonth(date.year, date.month)) return true;
-  return nth[static_cast<std::size_t>((date.day - 1) / 7 + 1)];
+  return nth[(static_cast<std::size_t>(date.day) - 1) / 7 + 1];
 }
 
 bool Cron::IsDay(std::int64_t days) const {
@@ -320,16 +321,17 @@ std::optional<std::int64_t> Cron::Next(std::int64_t seconds) const {
   constexpr std::int64_t kDay = 86400;
   const std::int64_t first = seconds + 1;
   const std::int64_t today = first / kDay;
-  for (std::int64_t day = today; day < today + kMostYears * 366; ++day) {
+  for (std::int64_t day = today; day < today + kMostDays; ++day) {
     if (!IsDay(day)) continue;
     const auto from = static_cast<int>(day == today ? first % kDay : 0);
     for (int hour = from / 3600; hour < 24; ++hour) {
+      const std::int64_t begin = day * kDay + std::int64_t{hour} * 3600;
       if (!any_[kHour] && !values_[kHour][static_cast<std::size_t>(hour)]) continue;
       for (int second = std::max(from - hour * 3600, 0); second < 3600; ++second) {
         const auto minute = static_cast<std::size_t>(second / 60);
         if (!any_[kMinute] && !values_[kMinute][minute]) continue;
         if (!any_[kSecond] && !values_[kSecond][static_cast<std::size_t>(second % 60)]) continue;
-        return day * kDay + hour * 3600 + second;
+        return begin + second;
       }
     }
   }

@@ -69,7 +69,7 @@ Result<void> CheckHeader(std::string_view name, std::string_view value) {
 
 Result<std::string> Address(std::string_view name, const std::string& given) {
   CAISSON_TRY(CheckHeader(name, given));
-  const std::string bare = BareAddress(given);
+  std::string bare = BareAddress(given);
   if (!IsAscii(bare)) {
     return NodeFailed("the address '" + bare +
                       "' has characters beyond ASCII, which few mail servers take");

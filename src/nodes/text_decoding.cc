@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 
 #include "base/utf8.h"
 #include "nodes/python_text.h"
@@ -84,7 +85,7 @@ class Converter {
   ~Converter() {
     if (known()) iconv_close(handle_);
   }
-  bool known() const { return handle_ != reinterpret_cast<iconv_t>(-1); }
+  bool known() const { return reinterpret_cast<std::intptr_t>(handle_) != -1; }
 
   std::string Convert(std::string_view bytes) {
     std::string text;
