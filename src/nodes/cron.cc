@@ -12,7 +12,7 @@ namespace caisson::nodes {
 namespace {
 
 constexpr std::size_t kMostBytes = 4096;
-constexpr std::int64_t kMostDays = 50 * 366;  // to the next time
+constexpr std::int64_t kMostDays = 50L * 366;  // to the next time
 
 enum : int { kMinute, kHour, kMonthDay, kMonth, kWeekday, kSecond, kYear };
 

@@ -77,7 +77,7 @@ struct Clock {
 };
 
 DateTime Join(std::int64_t days, const Clock& clock, std::optional<int> offset) {
-  return {days * kDay + clock.hour * 3600 + clock.minute * 60 + clock.second, clock.microsecond,
+  return {days * kDay + clock.hour * 3600L + clock.minute * 60L + clock.second, clock.microsecond,
           offset};
 }
 

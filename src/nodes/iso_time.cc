@@ -37,7 +37,7 @@ std::optional<std::int64_t> WeekDate(int year, int week, int day) {
   const bool is_leap = DaysInMonth(year, 2) == 29;
   const int weeks = weekday == 4 || (weekday == 3 && is_leap) ? 53 : 52;
   if (week < 1 || week > weeks || day < 1 || day > 7) return std::nullopt;
-  return monday + (week - 1) * 7 + day - 1;
+  return monday + (week - 1) * 7L + day - 1;
 }
 
 std::optional<std::int64_t> TakeWeekDate(std::string_view& text, int year, bool dashes) {

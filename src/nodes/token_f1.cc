@@ -94,6 +94,7 @@ Result<json::Value> RunTokenF1(const Visit& visit) {
   }
   const bool normalize = json::Truth(visit.fields[kNormalize]);
   std::vector<double> scores;
+  scores.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     scores.push_back(Score(TokensOf(predictions->as_array()[i], normalize),
                            TokensOf(references->as_array()[i], normalize)));
