@@ -2,6 +2,7 @@
 #include "workflow/migrate/findings.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 
 namespace caisson::workflow::migrate {
@@ -20,13 +21,16 @@ void Findings::Add(Severity severity, ErrorCode code, SourceSpan span, std::stri
 }
 
 std::vector<Diagnostic> Findings::Take() {
-  std::ranges::stable_sort(found_, [](const Diagnostic& a, const Diagnostic& b) {
-    const auto place = [](const Diagnostic& each) {
-      return std::tuple(!each.span.known(), each.span.line, each.span.column);
-    };
-    return place(a) < place(b);
-  });
-  return std::move(found_);
+  // Ends in the index, so that equal places keep their order. (std::stable_sort warns under clang.)
+  std::vector<std::tuple<bool, std::uint32_t, std::uint32_t, std::size_t>> order;
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    const SourceSpan& span = found_[i].span;
+    order.emplace_back(!span.known(), span.line, span.column, i);
+  }
+  std::ranges::sort(order);
+  std::vector<Diagnostic> sorted;
+  for (const auto& place : order) sorted.push_back(std::move(found_[std::get<3>(place)]));
+  return sorted;
 }
 
 }  // namespace caisson::workflow::migrate
