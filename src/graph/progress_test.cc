@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <set>
+#include <sstream>
+
 #include "errors/graph.h"
 #include "graph/test_support.h"
 #include "json/reader.h"
+#include "json/schema.h"
 #include "json/writer.h"
 
 namespace caisson::graph {
@@ -45,6 +50,53 @@ TEST(Event, has_one_text_however_it_is_written) {
     ASSERT_TRUE(event.AppendText(text, 1000));
     EXPECT_EQ(text, "before " + *json::Write(event.ToJson()));
   }
+}
+
+// Every kind of event that a run has, in one run.
+std::vector<json::Value> EventsOfARun() {
+  std::vector<json::Value> lines;
+  RunConfig config =
+      *ParseRunConfig(J("{'nodes': {'c': {'retry': {'count': 1,"
+                        " 'backoff_seconds': 0.001, 'codes': ['*']}}}}"));
+  config.run_id = "r";
+  FakeRuntime runtime([](const isolate::Job&) -> Result<isolate::Outcome> {
+    return FaultOf(isolate::Fault::kRaised, "no");
+  });
+  MemoryJournal journal;
+  Services services;
+  services.micropython = &runtime;
+  services.journal = &journal;
+  const Plan plan = *MakePlan(MakeGraph(
+      {Set("a", "{'messages': 'hi'}"), Sub("s", MakeGraph({Native("ask", "HumanInputNode", "{}")})),
+       Code("c", "return {}")},
+      {"a>s", "s>c"}));
+  (void)graph::Run(plan, J("{}"), config, services);
+  Progress progress(InitialState(J("{}"), config, "r"));
+  for (const KeptEvent& event : journal.events()) EXPECT_TRUE(progress.Apply(event));
+  (void)Resume(plan, progress, J("{'s/ask': 1}").as_object(), config, services);
+  for (const KeptEvent& event : journal.events()) lines.push_back(event.View().ToJson());
+  return lines;
+}
+
+TEST(Event, has_the_form_that_the_schema_gives) {
+  const auto text = std::ifstream(CAISSON_SOURCE_DIR "/api/events.schema.json");
+  std::stringstream document;
+  document << text.rdbuf();
+  const auto schema = json::Schema::Compile(*json::Read(document.str()));
+  ASSERT_TRUE(schema.has_value()) << schema.error().message;
+  std::set<std::string> seen;
+  for (const json::Value& line : EventsOfARun()) {
+    const auto verdict = schema->Check(line);
+    ASSERT_TRUE(verdict.has_value()) << verdict.error().message;
+    EXPECT_EQ(verdict->Text(), "") << Text(line);
+    seen.insert(line.Find("event")->as_string());
+  }
+  EXPECT_EQ(seen.size(), std::size(kAll));
+  // It says no, too.
+  const auto wrong =
+      schema->Check(J("{'event': 'node_finished', 'sequence': 1, 'elapsed_ms': 0,"
+                      " 'run_id': 'r'}"));
+  EXPECT_NE(wrong->Text(), "");
 }
 
 TEST(Event, reads_back_as_it_was) {

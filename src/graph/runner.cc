@@ -135,10 +135,6 @@ class Runner {
     for (std::size_t i = 0; current_.size() > 1 && i < current_.size(); ++i) {
       if (graph_.nodes[current_[i]].blocks) order.push_back(i);
     }
-    // Whoever looks at the run while its nodes wait shall see them.
-    if (!order.empty() || (current_.size() == 1 && graph_.nodes[current_[0]].blocks)) {
-      if (!context_.emitter.Commit()) return;
-    }
     if (order.size() < 2) {
       for (std::size_t i = 0; i < current_.size(); ++i) {
         VisitOne(i);

@@ -174,6 +174,11 @@ class Visitor {
     if (auto counted = context_.meter.CountVisit(); !counted) {
       return std::unexpected(FailureOf(std::move(counted).error()));
     }
+    // Whoever looks at the run while the node is at work shall see it.
+    if (node_.blocks && place_.tool == nullptr) {
+      auto kept = context_.emitter.Commit();
+      if (!kept) return std::unexpected(FailureOf(std::move(kept).error()));
+    }
     auto update = MakeUpdate();
     if (!update) return std::unexpected(std::move(update).error());
     VisitResult result{*std::move(update), weight_, std::nullopt};
