@@ -91,14 +91,15 @@ class Outbound {
   virtual Result<MailOutcome> SendMail(const MailRequest& mail, std::stop_token stop) = 0;
 };
 
-// For tests, which have their servers on the loopback. Each target is the host and port of a URL
-// as it stands there ("127.0.0.1:8080"), may be only of the loopback, and nothing else is opened.
+// Servers of the own host that nodes may send requests to: those of tests, and those that an
+// operator names (caisson run --allow-endpoint). Each target is the host and port of a URL as it
+// stands there ("127.0.0.1:8080"), may be only of the loopback, and nothing else is opened.
 struct LoopbackGrant {
   std::vector<std::string> targets;
 };
 
 struct OutboundPolicy {
-  LoopbackGrant loopback;        // empty outside of tests
+  LoopbackGrant loopback;
   Resolver* resolver = nullptr;  // null: the system's; must outlive the Outbound
   std::string ca_file;           // PEM; empty: the authorities of the system
 };
