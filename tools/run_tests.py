@@ -77,9 +77,11 @@ SANITIZER_ENV = {
 
 def release(tally: Tally, full: bool) -> None:
     peers = ROOT / ".venv" / "peers" / "bin" / "python"
+    # Runs that tests start without naming a store are not recorded among the user's own.
+    env = {"CAISSON_STORE": str(ROOT / "build" / "release" / "runs.db")}
     if build("release", tally):
         ctest("release", tally, *(["-C", "Full"] if full else []),
-              env={"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else None)
+              env=env | ({"CAISSON_ORCHEO_PYTHON": str(peers)} if peers.is_file() else {}))
 
 
 def style(tally: Tally, full: bool) -> None:
