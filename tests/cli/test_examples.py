@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -34,12 +35,16 @@ class Examples(unittest.TestCase):
     def run_one(self, folder: pathlib.Path, source: str):
         result = caisson("run", source, "--mode", "restricted", "--input", f"@{folder}/input.json",
                          *optional(folder / "arguments.json", []), env=optional(folder / "environment.json", {}))
+        for answer in optional(folder / "answers.json", []):
+            self.assertEqual(result.code, 9, result.stderr)
+            [run] = re.findall(r"caisson runs resume (\S+)", result.stderr)
+            result = caisson("runs", "resume", run, "--value", json.dumps(answer))
         self.assertEqual(result.code, 0, result.stderr)
         expected = json.loads((folder / "expected.json").read_text())
         self.assertEqual(differences(expected, result.json()), [])
 
-    def test_there_are_eight(self):
-        self.assertEqual(len(FOLDERS), 8)
+    def test_there_are_nine(self):
+        self.assertEqual(len(FOLDERS), 9)
 
     def test_each_gives_what_it_must(self):
         for folder in FOLDERS:
