@@ -23,7 +23,7 @@ void ReadSnapshot(const caisson::json::Value& value) {
   const auto text = caisson::json::Write(progress->ToJson());
   if (!text) return;  // nested as deeply as a writer goes
   const auto again = Progress::FromJson(*caisson::json::Read(*text));
-  if (!again || caisson::json::Write(again->ToJson()) != text) std::abort();
+  if (!again || *caisson::json::Write(again->ToJson()) != *text) std::abort();
   (void)progress->Latest();
 }
 
