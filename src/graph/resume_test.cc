@@ -342,5 +342,28 @@ TEST(Resume, from_any_event_ends_as_the_undisturbed_run_does) {
   EXPECT_GT(crashes, 1000);
 }
 
+TEST(Resume, says_that_a_run_waits_only_when_its_question_is_recorded) {
+  const Plan plan = *MakePlan(
+      MakeGraph({Set("a", "{'x': 1}"), Native("ask", "HumanInputNode", Ask("Go?"))}, {"a>ask"}));
+  bool has_waited = false;
+  for (int commits = 0; !has_waited; ++commits) {
+    ASSERT_LT(commits, 100);
+    Record record;
+    record.FailAfter(commits);
+    Services services;
+    services.journal = &record;
+    services.new_message_id = NewId;
+    const auto result = graph::Run(plan, J("{}"), WithId(), services);
+    ASSERT_TRUE(result.has_value());
+    has_waited = result->status == RunStatus::kInterrupted;
+    const bool is_recorded =
+        !record.lines.empty() && record.lines.back().contains("\"run_interrupted\"");
+    EXPECT_EQ(has_waited, is_recorded) << commits;
+    if (has_waited) continue;
+    EXPECT_EQ(result->status, RunStatus::kFailed);
+    EXPECT_EQ(result->error->code.name, errors::kGraphEvent.name);
+  }
+}
+
 }  // namespace
 }  // namespace caisson::graph

@@ -218,9 +218,12 @@ RunResult RunFrom(RunContext& context, const Plan& plan, nodes::State state,
   result.tokens = context.meter.tokens();
   result.duration = Clock::now() - context.emitter.start();
   EmitEnd(context, result);
-  // Whatever else it is: a run whose end is not in the journal has not ended for it.
-  if (auto kept = context.emitter.Commit(); !kept && result.ok()) {
+  // Whatever else it is: a run whose end is not in the journal has not ended for it, and nobody can
+  // answer a question that is not there.
+  const bool is_good = result.ok() || result.status == RunStatus::kInterrupted;
+  if (auto kept = context.emitter.Commit(); !kept && is_good) {
     result.status = RunStatus::kFailed;
+    result.questions.clear();
     result.error =
         RunError{kept.error().code, "the run's end cannot be recorded: " + kept.error().message};
   }
