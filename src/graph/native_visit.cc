@@ -3,6 +3,7 @@
 #include "errors/nodes.h"
 #include "errors/outbound.h"
 #include "graph/context.h"
+#include "graph/delta_redaction.h"
 #include "graph/finite.h"
 #include "graph/hosted.h"
 #include "graph/redaction.h"
@@ -30,9 +31,14 @@ class VisitHost final : public nodes::Host {
         name_(name),
         state_(state),
         secrets_(secrets),
+        deltas_(secrets,
+                [this](nodes::DeltaKind kind, const json::Value& data) { Show(kind, data); }),
         network_(context.services.network, visit.interrupt, context.services.stop) {}
   // What its steps gave has gone, or is part of the node's own result and counted there.
-  ~VisitHost() override { context_.budget.Change(-static_cast<std::int64_t>(held_)); }
+  ~VisitHost() override {
+    deltas_.Finish();
+    context_.budget.Change(-static_cast<std::int64_t>(held_));
+  }
   VisitHost(const VisitHost&) = delete;
   VisitHost& operator=(const VisitHost&) = delete;
 
@@ -85,9 +91,11 @@ class VisitHost final : public nodes::Host {
   const std::string& name_;
   const nodes::State& state_;
   const SecretKeeper& secrets_;
+  DeltaRedaction deltas_;
   VisitNetwork network_;
   std::size_t held_ = 0;  // the weight of what the steps gave
 
+  void Show(nodes::DeltaKind kind, const json::Value& data);
   Result<nodes::StepResult> RunHostedStepAt(std::size_t index, const json::Value& step,
                                             const nodes::State& state);
   Result<nodes::StepResult> Keep(std::string name, const json::Value& given, Result<Update> update);
@@ -174,11 +182,12 @@ Result<json::Value> VisitHost::Ask(json::Value question) {
 }
 
 void VisitHost::Stream(nodes::DeltaKind kind, json::Value data) {
-  if (!context_.services.deltas) return;
-  const json::Value shown = secrets_.Redact(std::move(data));
+  if (context_.services.deltas) deltas_.Take(kind, std::move(data));
+}
+
+void VisitHost::Show(nodes::DeltaKind kind, const json::Value& data) {
   context_.emitter.Between([&](std::uint64_t after) {
-    context_.services.deltas(
-        {kind, after, context_.run_id, visit_.place.graph_path, name_, &shown});
+    context_.services.deltas({kind, after, context_.run_id, visit_.place.graph_path, name_, &data});
   });
 }
 

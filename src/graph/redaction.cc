@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/redaction.h"
 
+#include <algorithm>
+
 namespace caisson::graph {
 
 Result<json::Value> SecretKeeper::Resolve(const CredentialReference& reference) {
@@ -19,22 +21,15 @@ Result<json::Value> SecretKeeper::Resolve(const CredentialReference& reference) 
 
 void SecretKeeper::Remember(const json::Value& secret, const std::string& placeholder) {
   if (secret.is_string() && !secret.as_string().empty()) {
-    secrets_.emplace_back(secret.as_string(), placeholder);
+    const std::pair known(secret.as_string(), placeholder);
+    if (std::ranges::find(secrets_, known) != secrets_.end()) return;
+    redactor_.Add(known.first, placeholder);
+    secrets_.push_back(known);
   } else if (secret.is_array()) {
     for (const json::Value& item : secret.as_array()) Remember(item, placeholder);
   } else if (secret.is_object()) {
     for (const auto& [key, member] : secret.as_object()) Remember(member, placeholder);
   }
-}
-
-std::string SecretKeeper::Redact(std::string text) const {
-  for (const auto& [secret, placeholder] : secrets_) {
-    for (std::size_t at = text.find(secret); at != std::string::npos;) {
-      text.replace(at, secret.size(), placeholder);
-      at = text.find(secret, at + placeholder.size());
-    }
-  }
-  return text;
 }
 
 json::Value SecretKeeper::Redact(json::Value value) const {

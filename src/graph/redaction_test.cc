@@ -69,5 +69,26 @@ TEST(Redaction, HoldsForLogsErrorsAndSteps) {
   ExpectNoCanary(steps);
 }
 
+TEST(Redaction, HoldsForTheFormsThatNodesGiveToText) {
+  StaticCredentials vault;
+  vault.Add("token", "S3CR3T-\"canary\"\\é");
+  Services services;
+  services.credentials = &vault;
+  for (const char* config : {"{'operation': 'stringify', 'input_data': {'a': '[[token]]'}}",
+                             "{'operation': 'stringify', 'ensure_ascii': true, 'input_data': "
+                             "{'a': '[[token]]'}}"}) {
+    const RunResult result =
+        RunIt(MakeGraph({Native("a", "JsonProcessingNode", config)}), "{}", {}, services);
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(Text(*result.state.Find("node_results")),
+              R"({"a":{"result":"{\n  \"a\": \"[[token]]\"\n}"}})");
+  }
+  const RunResult html = RunIt(MakeGraph({Native("a", "HtmlTextTransformNode",
+                                                 "{'input_data': '[[token]]', 'operations': "
+                                                 "['escape']}")}),
+                               "{}", {}, services);
+  EXPECT_EQ(Text(*html.state.Find("node_results")), R"({"a":{"result":"[[token]]"}})");
+}
+
 }  // namespace
 }  // namespace caisson::graph
