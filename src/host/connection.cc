@@ -301,7 +301,7 @@ Status Connection::Lost() {
   if (!has_greeted_) message += " before it said what it serves";
   if (!last_words_.empty()) {
     last_words_.pop_back();  // the last line's end
-    message += "; its last words were: " + secrets_.Redact(last_words_);
+    message += "; its last words were: " + last_words_;
   }
   return {.code = has_greeted_ ? errors::kHostLost : errors::kHostUnavailable,
           .message = std::move(message)};
@@ -340,9 +340,11 @@ void Connection::SayLines(bool all) {
     const bool is_whole = end != std::string::npos;
     if (!is_whole && output_.size() < kMaxLineBytes && (!all || output_.empty())) return;
     end = std::min({end, output_.size(), kMaxLineBytes});
+    if (!is_whole || end == kMaxLineBytes) end = Cut(end);
     const std::string line = output_.substr(0, end);
     output_.erase(0, is_whole && end < kMaxLineBytes ? end + 1 : end);
-    last_words_ += line + "\n";
+    // Before it is cut to what is kept, which may cut a secret in two.
+    last_words_ += Redacted(line) + "\n";
     if (last_words_.size() > kKeptWords) last_words_.erase(0, last_words_.size() - kKeptWords);
     Say(nodes::LogLevel::kInfo, line);
   }
@@ -350,12 +352,19 @@ void Connection::SayLines(bool all) {
 
 void Connection::Say(nodes::LogLevel level, std::string_view text) {
   if (!options_.log) return;
-  std::string shown;
-  {
-    const std::lock_guard lock(mutex_);
-    shown = secrets_.Redact(std::string(text));
-  }
-  options_.log(level, shown);
+  options_.log(level, Redacted(text));
+}
+
+// Where a line of more than so many bytes is cut in two: not within a secret.
+std::size_t Connection::Cut(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t settled = secrets_.Settled(std::string_view(output_).substr(0, most));
+  return settled == 0 ? most : settled;
+}
+
+std::string Connection::Redacted(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  return secrets_.Redact(std::string(text));
 }
 
 bool Connection::HandleFrames() {

@@ -88,6 +88,8 @@ class Connection {
   Result<void> HandleAnswer(std::uint64_t id, Answer answer);
   Result<void> HandleLog(LogMessage log);
   void SayLines(bool all);
+  std::size_t Cut(std::size_t most);
+  std::string Redacted(std::string_view text);
   void Say(nodes::LogLevel level, std::string_view text);
   void End(Status why);
   Status Lost();
