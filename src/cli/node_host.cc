@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,25 @@ std::vector<std::string> Environment() {
   return words;
 }
 
+Result<std::optional<host::WayOutOptions>> WayOutOf(const NodeHostArguments& arguments,
+                                                    Console& console) {
+  if (!arguments.egress) return std::nullopt;
+  std::vector<std::string> rules;
+  std::string_view rest = *arguments.egress;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    rules.emplace_back(rest.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  host::WayOutOptions options;
+  CAISSON_ASSIGN(options.policy, egress::Policy::Parse(rules, egress::HostNames::kEnforced));
+  options.log = [&console](std::string_view text) {
+    console.Warn("node host: " + std::string(text));
+  };
+  return options;
+}
+
 host::NodeHostOptions OptionsOf(const NodeHostArguments& arguments, Console& console) {
   host::NodeHostOptions options;
   host::ConnectionOptions& connection = options.connection;
@@ -78,7 +98,9 @@ Result<std::unique_ptr<host::NodeHost>> OpenNodeHost(const NodeHostArguments& ar
         "--node-host-types lists");
     return nullptr;
   }
-  return host::NodeHost::Start(OptionsOf(arguments, console));
+  host::NodeHostOptions options = OptionsOf(arguments, console);
+  CAISSON_ASSIGN(options.connection.way_out, WayOutOf(arguments, console));
+  return host::NodeHost::Start(std::move(options));
 }
 
 }  // namespace caisson::cli

@@ -17,6 +17,7 @@ struct NodeHostArguments {
   std::optional<std::string> python;  // a program; none: no node host
   std::vector<std::string> types;
   bool all_types = false;
+  std::optional<std::string> egress;           // rules with commas between; none: no network
   std::chrono::milliseconds timeout{300'000};  // of one node
   bool serves_something() const { return all_types || !types.empty(); }
 };

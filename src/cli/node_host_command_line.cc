@@ -43,6 +43,12 @@ void AddNodeHost(CLI::App* command, NodeHostArguments& arguments) {
       ->envname("CAISSON_NODE_HOST_TYPES")
       ->type_name("TYPES");
   command
+      ->add_option("--node-host-egress", arguments.egress,
+                   "What its nodes may reach by HTTPS: host, host:port, *.host, addresses, with "
+                   "commas between; or * for all that is public. Nothing unless it is given")
+      ->envname("CAISSON_NODE_HOST_EGRESS")
+      ->type_name("RULES");
+  command
       ->add_option_function<std::string>(
           "--node-host-timeout",
           [&arguments](const std::string& text) { TakeTimeout(text, arguments); },

@@ -184,6 +184,7 @@ void Connection::Serve() {
     End({.code = errors::kInternalFailed,
          .message = std::string("the connection to the node host failed: ") + error.what()});
   }
+  way_out_.reset();
   host_.process.Kill();
   (void)host_.process.Wait(kEndPatience);
   ReadOutput();
@@ -192,14 +193,25 @@ void Connection::Serve() {
 
 bool Connection::Launch() {
   started_ = heard_ = Clock::now();
-  auto started = StartProcess(options_.process);
-  if (started) {
-    host_ = *std::move(started);
-    return true;
-  }
+  auto opened = OpenProcess();
+  if (opened) return true;
   const std::lock_guard lock(mutex_);
-  End(std::move(started).error());
+  End(std::move(opened).error());
   return false;
+}
+
+Result<void> Connection::OpenProcess() {
+  ProcessOptions process = options_.process;
+  if (options_.way_out) {
+    process.listen_port = kProxyPort;
+    for (const char* name : {"HTTPS_PROXY=", "https_proxy="}) {
+      process.environment.push_back(name + ("http://127.0.0.1:" + std::to_string(kProxyPort)));
+    }
+  }
+  CAISSON_ASSIGN(host_, StartProcess(process));
+  if (!options_.way_out) return {};
+  CAISSON_ASSIGN(way_out_, WayOut::Serve(std::move(host_.listener), *options_.way_out));
+  return {};
 }
 
 void Connection::Exchange() {

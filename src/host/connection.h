@@ -24,6 +24,7 @@
 #include "host/message.h"
 #include "host/process.h"
 #include "host/provider.h"
+#include "host/way_out.h"
 #include "os/fd.h"
 
 namespace caisson::host {
@@ -36,6 +37,8 @@ struct ConnectionOptions {
   std::chrono::milliseconds ping_after{5'000};      // of silence while there are calls
   std::chrono::milliseconds ping_patience{30'000};  // for the answer
   std::size_t max_frame_bytes = 256u << 20;
+  // What the process may reach by a proxy that it is told of; empty: nothing.
+  std::optional<WayOutOptions> way_out;
   // What the process says outside of any call. One call at a time.
   std::function<void(nodes::LogLevel, std::string_view)> log;
 };
@@ -76,6 +79,7 @@ class Connection {
   // On the connection's own thread.
   void Serve();
   bool Launch();
+  Result<void> OpenProcess();
   void Exchange();
   int PollTimeout(Clock::time_point now);
   bool Supervise();  // pings, the time for the hello; false: it has ended
@@ -96,7 +100,8 @@ class Connection {
 
   const ConnectionOptions& options_;
   os::UniqueFd wake_;
-  HostProcess host_;    // the thread's
+  HostProcess host_;  // the thread's
+  std::unique_ptr<WayOut> way_out_;
   FrameReader reader_;  // the thread's
   std::string output_;  // the thread's: of its output, what is no whole line yet
   std::string last_words_;

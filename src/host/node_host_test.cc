@@ -4,12 +4,17 @@
 #include "host/node_host.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
 
+#include "egress/address.h"
 #include "errors/graph.h"
 #include "errors/host.h"
 #include "errors/nodes.h"
@@ -133,6 +138,109 @@ TEST_F(NodeHostTest, has_no_network_no_capabilities_and_nothing_of_ours) {
                                  R"("00000000000000000000000000000000",)"))
       << around;
   EXPECT_EQ(around.find("CAISSON_TEST_KEY"), std::string::npos) << around;
+}
+
+// Sends back what it gets, on the loopback of this host.
+class EchoServer {
+ public:
+  EchoServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof place;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&place), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
+    port_ = ntohs(place.sin_port);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~EchoServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  os::UniqueFd Connect() const {
+    os::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(port_);
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&place), sizeof place) != 0) fd.Reset();
+    return fd;
+  }
+
+ private:
+  void Serve() {
+    for (;;) {
+      const os::UniqueFd fd(::accept(listener_.get(), nullptr, nullptr));
+      if (!fd.valid()) return;
+      std::array<char, 100> buffer;
+      for (ssize_t count = 0; (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0;) {
+        (void)!::write(fd.get(), buffer.data(), static_cast<std::size_t>(count));
+      }
+    }
+  }
+
+  os::UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(NodeHostTest, reaches_what_its_policy_opens_and_nothing_else) {
+  const EchoServer server;
+  std::vector<std::string> connected;
+  WayOutOptions way_out;
+  way_out.policy = *egress::Policy::Parse(
+      {"api.example.com", "*.example.net:8443", "203.0.113.0/24"}, egress::HostNames::kEnforced);
+  way_out.resolve = [](const std::string& name) -> std::vector<std::uint32_t> {
+    if (name == "api.example.com") return {0x08080808};
+    if (name == "in.example.net") return {0x7f000001, 0x0a000001};  // loopback, private
+    return {};
+  };
+  way_out.connect = [&](std::uint32_t address, std::uint16_t port) {
+    connected.push_back(egress::FormatAddress(address) + ":" + std::to_string(port));
+    return server.Connect();
+  };
+  std::string refused;
+  way_out.log = [&](std::string_view text) { refused.append(text).append("\n"); };
+  options_.connection.way_out = way_out;
+  START(host);
+  const auto reach = [&](const char* target) {
+    Call call = CallOf("Reach");
+    call.config = json::Object{{"text", target}};
+    const auto given = host->Run(call, listener_);
+    return given ? json::Write(*given->Find("node_results")->Find("n")).value_or("?")
+                 : given.error().status.message;
+  };
+  const std::string rest =
+      R"(,"direct":"Network is unreachable","variable":"http://127.0.0.1:3128"})";
+  const std::string open = R"({"proxied":["HTTP/1.1 200 Connection established","hello"])" + rest;
+  const std::string closed = R"({"proxied":["HTTP/1.1 403 Forbidden",""])" + rest;
+  EXPECT_EQ(reach("api.example.com:443"), open);
+  EXPECT_EQ(reach("203.0.113.9:22"), open);
+  EXPECT_EQ(connected, (std::vector<std::string>{"8.8.8.8:443", "203.0.113.9:22"}));
+  for (const char* target :
+       {"api.example.com:22", "other.example.com:443", "in.example.net:8443", "8.8.8.8:443",
+        "127.0.0.1:80", "169.254.169.254:80", "[::1]:443", "api.example.com"}) {
+    EXPECT_EQ(reach(target), closed) << target;
+  }
+  EXPECT_EQ(reach("nowhere.example.net:8443"),
+            R"({"proxied":["HTTP/1.1 502 Bad Gateway",""])" + rest);
+  EXPECT_EQ(connected.size(), 2u);
+  EXPECT_NE(refused.find("no connection to in.example.net:8443: the name leads to addresses that "
+                         "are closed to everybody\n"),
+            std::string::npos)
+      << refused;
+}
+
+TEST_F(NodeHostTest, reaches_nothing_without_a_policy) {
+  START(host);
+  Call call = CallOf("Reach");
+  call.config = json::Object{{"text", "api.example.com:443"}};
+  const auto given = host->Run(call, listener_);
+  ASSERT_TRUE(given) << given.error().status.message;
+  EXPECT_EQ(json::Write(*given->Find("node_results")->Find("n")).value_or("?"),
+            R"({"proxied":["ConnectionRefusedError",""],"direct":"Network is unreachable",)"
+            R"("variable":null})");
 }
 
 TEST_F(NodeHostTest, tells_what_a_node_raised) {

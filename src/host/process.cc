@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/securebits.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include "errors/host.h"
 #include "os/argument_pointers.h"
 #include "os/capability.h"
+#include "os/fd_passing.h"
 #include "os/run_program.h"
 #include "os/syscall_error.h"
 #include "os/user_namespace.h"
@@ -27,6 +29,7 @@ namespace caisson::host {
 namespace {
 
 constexpr std::size_t kSocketBuffer = 1u << 20;
+constexpr std::size_t kHandoverBuffer = 4u << 10;
 
 // Everything that the child needs, made before it: it may not allocate.
 struct ChildPlan {
@@ -38,7 +41,9 @@ struct ChildPlan {
   int null = -1;
   int output = -1;
   int channel = -1;
-  int failure = -1;  // a ChildFailure is written here; closed by a successful exec
+  int failure = -1;   // a ChildFailure is written here; closed by a successful exec
+  int handover = -1;  // the listener goes here
+  std::uint16_t listen_port = 0;
 };
 struct ChildFailure {
   int is_isolation = 0;
@@ -69,6 +74,30 @@ bool RaiseLoopback() {
   const bool raised = ::ioctl(fd, SIOCSIFFLAGS, &request) == 0;
   ::close(fd);
   return raised;
+}
+
+bool HandOverListener(const ChildPlan& plan) {
+  if (plan.listen_port == 0) return true;
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(plan.listen_port);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  constexpr int kBacklog = 64;
+  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0 ||
+      ::listen(fd, kBacklog) != 0) {
+    return false;
+  }
+  char byte = 'l';
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  os::FdSpace<1> space;
+  space.Attach(message, {&fd, 1});
+  const bool sent = ::sendmsg(plan.handover, &message, MSG_NOSIGNAL) == 1;
+  ::close(fd);
+  return sent;
 }
 
 // Whoever kept capabilities could go back to the network that it came from.
@@ -102,7 +131,7 @@ void PlaceDescriptors(const ChildPlan& plan) {
   if (::read(plan.go, &go, 1) != 1) ::_exit(126);  // the parent gave up, or has died
   ::setsid();
   ResetSignals();
-  if (!RaiseLoopback()) FailChild(plan, true);
+  if (!RaiseLoopback() || !HandOverListener(plan)) FailChild(plan, true);
   PlaceDescriptors(plan);
   if (!DropPrivileges()) FailChild(plan, true);
   // Changes of credentials clear it.
@@ -127,8 +156,8 @@ Result<void> MakeNonBlocking(int fd) {
 }
 
 struct Descriptors {
-  os::UniqueFd go_read, failure_write, null, output_write, channel;   // the child's
-  os::UniqueFd go_write, failure_read, output_read, channel_of_ours;  // ours
+  os::UniqueFd go_read, failure_write, null, output_write, channel, handover_write;  // the child's
+  os::UniqueFd go_write, failure_read, output_read, channel_of_ours, handover_read;  // ours
 };
 
 Result<Descriptors> OpenDescriptors() {
@@ -137,6 +166,9 @@ Result<Descriptors> OpenDescriptors() {
   CAISSON_ASSIGN(os::FdPair failure, os::MakePipe());
   CAISSON_ASSIGN(os::FdPair output, os::MakePipe());
   CAISSON_ASSIGN(os::FdPair channel, os::MakeSocketPair(kSocketBuffer));
+  CAISSON_ASSIGN(os::FdPair handover, os::MakeSocketPair(kHandoverBuffer));
+  CAISSON_ASSIGN(fds.handover_write, MoveUp(handover.second.get()));
+  fds.handover_read = std::move(handover.first);
   CAISSON_ASSIGN(os::UniqueFd null, os::OpenFile("/dev/null", O_RDWR));
   CAISSON_ASSIGN(fds.go_read, MoveUp(go.first.get()));
   CAISSON_ASSIGN(fds.failure_write, MoveUp(failure.second.get()));
@@ -171,6 +203,21 @@ Result<os::CloneResult> Clone(bool& has_user_namespace) {
   has_user_namespace = false;
   clone = os::CloneWithNamespaces(CLONE_NEWNET);
   return clone ? std::move(clone) : NoIsolation(clone.error().message);
+}
+
+// What the child handed over before it executed its program.
+os::UniqueFd ReceiveListener(int handover) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  os::FdSpace<1> space;
+  space.Await(message);
+  os::UniqueFd listener;
+  if (::recvmsg(handover, &message, MSG_CMSG_CLOEXEC) != 1) return listener;
+  os::TakeFds(message, [&](int fd) { listener.Reset(fd); });
+  return listener;
 }
 
 // Waits until the child has executed its program.
@@ -210,14 +257,16 @@ Result<HostProcess> StartProcess(const ProcessOptions& options) {
                        .null = fds.null.get(),
                        .output = fds.output_write.get(),
                        .channel = fds.channel.get(),
-                       .failure = fds.failure_write.get()};
+                       .failure = fds.failure_write.get(),
+                       .handover = fds.handover_write.get(),
+                       .listen_port = options.listen_port};
   bool has_user_namespace = false;
   CAISSON_ASSIGN(os::CloneResult clone, Clone(has_user_namespace));
   if (clone.pid == 0) RunChild(plan);
   HostProcess started{os::ChildProcess(clone.pid, std::move(clone.pidfd)),
-                      std::move(fds.channel_of_ours), std::move(fds.output_read)};
-  for (os::UniqueFd* fd :
-       {&fds.go_read, &fds.failure_write, &fds.null, &fds.output_write, &fds.channel}) {
+                      std::move(fds.channel_of_ours), std::move(fds.output_read), os::UniqueFd()};
+  for (os::UniqueFd* fd : {&fds.go_read, &fds.failure_write, &fds.null, &fds.output_write,
+                           &fds.channel, &fds.handover_write}) {
     fd->Reset();
   }
   if (has_user_namespace) {
@@ -226,6 +275,10 @@ Result<HostProcess> StartProcess(const ProcessOptions& options) {
   }
   if (::write(fds.go_write.get(), "g", 1) != 1) return os::SyscallError("let a child go on");
   CAISSON_TRY(AwaitExec(fds.failure_read.get(), path));
+  if (options.listen_port != 0) {
+    started.listener = ReceiveListener(fds.handover_read.get());
+    if (!started.listener.valid()) return os::SyscallError("take the socket of a node host", EIO);
+  }
   return started;
 }
 

@@ -4,6 +4,7 @@
 // and nothing else. It is trusted with the host's files, not with its network.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,15 @@ inline constexpr int kChannelFd = 3;
 struct ProcessOptions {
   std::vector<std::string> command;      // the program first, looked up in PATH
   std::vector<std::string> environment;  // NAME=value
+  // A port of its loopback at which a socket listens before it starts; 0: none.
+  std::uint16_t listen_port = 0;
 };
 
 struct HostProcess {
   os::ChildProcess process;
-  os::UniqueFd channel;  // our end, does not block
-  os::UniqueFd output;   // what it prints, does not block
+  os::UniqueFd channel;   // our end, does not block
+  os::UniqueFd output;    // what it prints, does not block
+  os::UniqueFd listener;  // at listen_port
 };
 
 // The process dies with the thread that calls this. Fails with host.no_isolation when there is no

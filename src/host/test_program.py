@@ -56,6 +56,28 @@ def answer(call, node, value):
     send(type="result", id=call, value={"node_results": {node: value}})
 
 
+def ask_proxy(target):
+    """The first line of the proxy's answer, and what comes back of what is sent."""
+    try:
+        with socket.create_connection(("127.0.0.1", 3128), timeout=10) as proxy:
+            proxy.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\nhello".encode())
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += proxy.recv(1)
+            line = head.split(b"\r\n")[0].decode()
+            return [line, proxy.recv(5).decode() if " 200 " in line else ""]
+    except OSError as error:
+        return [type(error).__name__, ""]
+
+
+def reach_directly():
+    try:
+        socket.create_connection(("203.0.113.1", 443), timeout=5).close()
+        return "reached"
+    except OSError as error:
+        return type(error).__name__ if error.errno is None else os.strerror(error.errno)
+
+
 def run(message):
     call, kind, node = message["id"], message["node_type"], message["node"]
     if kind == "Echo":
@@ -97,13 +119,16 @@ def run(message):
     elif kind == "TooLarge":
         with lock:
             channel.sendall(struct.pack("<I", 0xFFFFFFFF))
+    elif kind == "Reach":
+        answer(call, node, {"proxied": ask_proxy(message["config"]["text"]), "direct": reach_directly(),
+                            "variable": os.environ.get("HTTPS_PROXY")})
     elif kind == "Pid":
         answer(call, node, os.getpid())
 
 
 def hello(version=1):
     names = ["Around", "Die", "Echo", "Freeze", "Garbage", "HelloAgain", "LogForNobody", "NotJson", "Odd", "Pid", "Raise",
-             "Say", "Slow", "Stubborn", "TooLarge", "Twice", "WrongId"]
+             "Reach", "Say", "Slow", "Stubborn", "TooLarge", "Twice", "WrongId"]
     types = [{"name": name, "category": "test", "restricted": False, "fields": []} for name in names]
     types.append({"name": "Secret", "category": "test", "restricted": True, "fields": []})
     send(type="hello", protocol=version, package="test 1", types=types)

@@ -84,6 +84,25 @@ class NodeHost(unittest.TestCase):
             done = self.run_it("--node-host", str(self.host), f"--node-host-types={types}")
             self.assertEqual(done.code, 2, done.stderr)
 
+    def test_refuses_rules_that_are_none(self):
+        for rules in ("a..b", "-", "api.example.com,,"):
+            done = self.run_it("--node-host", str(self.host), "--node-host-types", "all", f"--node-host-egress={rules}")
+            self.assertNotEqual(done.code, 0)
+            self.assertIn("error[egress.bad_rule]", done.stderr)
+        self.assertEqual(self.starts(), 0)
+
+    def test_reaches_a_host_only_by_the_rules(self):
+        self.assertEqual(self.reach("8.8.8.8:443"), "refused")
+        self.assertEqual(self.reach("8.8.8.8:443", "--node-host-egress", "api.example.com"), "HTTP/1.1 403 Forbidden")
+        self.assertEqual(self.reach("127.0.0.1:443", "--node-host-egress", "*"), "HTTP/1.1 403 Forbidden")
+
+    def reach(self, target, *options):
+        """What the host's nodes see of a destination."""
+        (self.folder / "reach").write_text(target)
+        done = self.run_it("--node-host", str(self.host), "--node-host-types", "all", *options)
+        self.assertEqual(done.code, 0, done.stderr)
+        return (self.folder / "reached").read_text()
+
     def test_does_not_start_the_host_without_need(self):
         self.workflow.write_text(WORKFLOW.replace("QueryClassifierNode(query_key", "SetVariableNode(variables"))
         self.run_it("--node-host", str(self.host), "--node-host-types", "all")
