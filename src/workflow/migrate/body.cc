@@ -345,7 +345,10 @@ void BodyEdits::AddExpression(const python::Expr& expr, Scope& scope) {
     case ExprKind::kCall:
       return AddCall(*As<python::Call>(&expr), scope);
     case ExprKind::kDict:
+      CheckOrder(expr);
       return AddDisplay(*As<python::Dict>(&expr));
+    case ExprKind::kDictComp:
+      return CheckOrder(expr);
     case ExprKind::kList:
       return AddStarred(As<python::ListExpr>(&expr)->elts, expr, "list");
     case ExprKind::kTuple:
@@ -360,12 +363,13 @@ void BodyEdits::AddExpression(const python::Expr& expr, Scope& scope) {
   }
 }
 
+// `items` is a dict, or a call that gives its items (d.items()).
 void BodyEdits::CheckOrder(const python::Expr& items) {
   const auto parent = subject_.facts.parents.find(&items);
   if (parent == subject_.facts.parents.end()) return;
   const auto* loop = IsA<python::For>(parent->second.stmt());
   const auto* call = IsA<python::Call>(parent->second.expr());
-  const bool is_call = items.kind == ExprKind::kCall;  // d.items()
+  const bool is_call = items.kind == ExprKind::kCall && !GivesDict(&items);
   bool goes_over = loop != nullptr && loop->iter == &items;
   if (const python::Comprehension* each = parent->second.comprehension())
     goes_over |= each->iter == &items;
@@ -377,6 +381,8 @@ void BodyEdits::CheckOrder(const python::Expr& items) {
     goes_over |= std::ranges::find(kConsumers, DottedName(call->func)) != std::end(kConsumers);
     goes_over |= method != nullptr && method->attr == "join";
   }
+  const python::Expr* outer = parent->second.expr();
+  goes_over |= outer != nullptr && outer->kind == ExprKind::kFormattedValue;
   if (!goes_over && !is_call) return;
   switch (OrderOf(&items, subject_.facts)) {
     case Order::kHidden:
@@ -409,6 +415,7 @@ void BodyEdits::AddCall(const python::Call& call, Scope& scope) {
     return AddMethodCall(call, *method, scope);
   const auto* name = IsA<python::Name>(call.func);
   if (name == nullptr || subject_.facts.functions.contains(name->id)) return;
+  if (name->id == "dict") CheckOrder(call);
   if (name->id == "sorted" && FindKeyword(call, "key") != nullptr) {
     edits_.Replace(Of(*name), Use(Support::kStableSorted));
   } else if (name->id == "round" && call.args.size() == 2) {
@@ -942,10 +949,9 @@ void BodyEdits::AddUpdateDict(const python::Dict& dict, Scope& scope) {
     const auto key = dict.keys[i] == nullptr ? std::nullopt : StringLiteral(*dict.keys[i]);
     if (!key) {
       if (!subject_.fields.own()) continue;
-      Decide(errors::kMigrateState, dict.values[i]->span,
-             "which fields this update has cannot be seen here",
-             "write each field out: {\"field\": value}");
-      continue;
+      return Decide(errors::kMigrateState, dict.values[i]->span,
+                    "which fields this update has cannot be seen here",
+                    "write each field out: {\"field\": value}");
     }
     has_results |= *key == "node_results";
     if (subject_.fields.Find(*key) != nullptr) own.push_back(i);

@@ -10,7 +10,8 @@ def work(state: State) -> dict:
     lines = [f"{word}: {count}" for word, count in seen.items()]
     most = max(seen, key=lambda w: seen[w])
     best = max(seen, key=lambda w: (seen[w], w))
-    return {"node_results": {"work": lines, "sorted": sorted(seen), "most": most, "best": best}}
+    text = f"{seen}" + "".join([word for word in {"b": 1, "a": 2}]) + "".join(dict(seen))
+    return {"node_results": {"work": lines, "text": text, "sorted": sorted(seen), "most": most, "best": best}}
 
 
 builder = StateGraph(State)
