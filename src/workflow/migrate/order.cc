@@ -69,4 +69,12 @@ Order OrderOf(const python::Expr* items, const Facts& facts) {
   return Order::kShows;
 }
 
+bool GivesDict(const python::Expr* value) {
+  if (value == nullptr) return false;
+  if (value->kind == python::ExprKind::kDict || value->kind == python::ExprKind::kDictComp)
+    return true;
+  const auto* call = IsA<python::Call>(value);
+  return call != nullptr && DottedName(call->func) == "dict";
+}
+
 }  // namespace caisson::workflow::migrate

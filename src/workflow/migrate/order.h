@@ -17,4 +17,7 @@ enum class Order : std::uint8_t {
 // `items`: an expression that gives the keys or items of a dict one by one.
 Order OrderOf(const python::Expr* items, const Facts& facts);
 
+// Whether `value` is a dict for sure: a display, a comprehension, dict(...). May be null.
+bool GivesDict(const python::Expr* value);
+
 }  // namespace caisson::workflow::migrate
