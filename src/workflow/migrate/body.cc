@@ -80,7 +80,13 @@ NameSet DictsOf(NodeRef root) {
 
 std::string BodyEdits::Use(Support support) {
   support_.insert(support);
-  return std::string(SupportName(support));
+  return NameOf(support);
+}
+
+std::string BodyEdits::NameOf(Support support) const {
+  std::string name(SupportName(support));
+  while (subject_.facts.names.contains(name)) name += '_';
+  return name;
 }
 
 void BodyEdits::AddFunction(const python::FunctionDef& function, Role role, std::string_view state,

@@ -54,6 +54,8 @@ class BodyEdits {
   const std::set<std::string_view>& ordered() const { return ordered_; }  // fields with their keys
   const std::set<std::string_view>& locals() const { return locals_; }    // constants
   const std::set<Support>& support() const { return support_; }
+  // The name that a support function has here.
+  std::string NameOf(Support support) const;
   // The name of the field that holds a constant.
   static std::string FieldName(std::string_view constant, const Facts& facts);
 

@@ -29,6 +29,10 @@ std::string Vertex(std::string_view id) {
 class BuilderWriter {
  public:
   explicit BuilderWriter(const Subject& subject) : subject_(subject) {
+    for (const char* name : {"Any", "BaseModel", "CodeNode", "END", "Field", "Literal", "START",
+                             "State", "StateGraph", "WorkflowTool"}) {
+      taken_.emplace(name);
+    }
     for (const std::string_view name : subject.facts.names) taken_.emplace(name);
     for (const std::string_view text : subject.facts.strings) taken_.emplace(text);
     for (const auto& [name, import] : subject.facts.imports) taken_.emplace(name);
@@ -139,7 +143,24 @@ class BuilderWriter {
       return WriteBranch(step);
     if (step.method == "add_edge" && step.call->args.size() == 2) return WriteEdge(step);
     for (const python::Expr* argument : step.call->args) EditVertex(argument, step, edits);
+    if (step.method == "set_entry_point" && HasSeveralEntries(step)) return WriteEntry(step);
     Put(step, edits);
+  }
+
+  // An entry point counts only where it is the one way in.
+  bool HasSeveralEntries(const Step& step) const {
+    const GraphModel& graph = subject_.wiring.graphs.at(step.graph);
+    const auto plain =
+        std::ranges::count(graph.edges, kStart, &std::pair<std::string, std::string>::first);
+    return plain + std::ranges::count(graph.branches, kStart, &Branch::source) > 1;
+  }
+
+  void WriteEntry(const Step& step) {
+    const auto id = step.call->args.empty() ? std::nullopt
+                                            : TextOf(step.call->args[0], step.turn, subject_.facts);
+    if (!id) return Put(step, {});
+    Add(fmt::format("    {}.add_edge(START, {})", step.graph, Quoted(*id)),
+        step.statement->span.line);
   }
 
   void WriteNewGraph(const Step& step) {

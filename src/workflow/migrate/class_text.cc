@@ -176,10 +176,9 @@ class Writer {
     for (const std::string_view each : edits_.locals()) check(each, "constant");
     for (const python::FunctionDef* each : helpers) check(each->name, "function");
     for (const Support each : edits_.support()) {
-      check(SupportName(each), "function");
       Separate();
       Lines text;
-      AppendNew(text, SupportText(each));
+      AppendNew(text, SupportText(each, edits_.NameOf(each)));
       for (Line& line : text) Add(line.text.empty() ? "" : std::string(kBody, ' ') + line.text, 0);
       Add("", 0);
     }

@@ -65,6 +65,22 @@ constexpr std::string_view kJsonText = R"py(def json_text(value):
     return '"' + result + '"'
 )py";
 
+std::string_view TextOf(Support support) {
+  switch (support) {
+    case Support::kStableSorted:
+      return kStableSorted;
+    case Support::kRounded:
+      return kRounded;
+    case Support::kCapitalized:
+      return kCapitalized;
+    case Support::kMerged:
+      return kMerged;
+    case Support::kJsonText:
+      return kJsonText;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view SupportName(Support support) {
@@ -83,20 +99,14 @@ std::string_view SupportName(Support support) {
   return {};
 }
 
-std::string_view SupportText(Support support) {
-  switch (support) {
-    case Support::kStableSorted:
-      return kStableSorted;
-    case Support::kRounded:
-      return kRounded;
-    case Support::kCapitalized:
-      return kCapitalized;
-    case Support::kMerged:
-      return kMerged;
-    case Support::kJsonText:
-      return kJsonText;
+std::string SupportText(Support support, std::string_view name) {
+  const std::string_view usual = SupportName(support);
+  std::string text(TextOf(support));
+  for (std::size_t at = text.find(usual); at != std::string::npos; at = text.find(usual, at)) {
+    text.replace(at, usual.size(), name);
+    at += name.size();
   }
-  return {};
+  return text;
 }
 
 }  // namespace caisson::workflow::migrate

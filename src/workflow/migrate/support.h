@@ -12,7 +12,7 @@ namespace caisson::workflow::migrate {
 enum class Support : std::uint8_t { kStableSorted, kRounded, kCapitalized, kMerged, kJsonText };
 
 std::string_view SupportName(Support support);
-// Its definition, not indented.
-std::string_view SupportText(Support support);
+// Its definition under that name, not indented.
+std::string SupportText(Support support, std::string_view name);
 
 }  // namespace caisson::workflow::migrate
