@@ -33,6 +33,9 @@ struct IsolationArguments {
   bool allow_unjailed = false;
   int workers = 0;  // 0: one per core
   isolate::Limits limits;
+  std::string program;    // caisson-isolate; empty: it is beside this program
+  std::string data_dir;   // MicroPython's artifact is below it; empty: as the environment says
+  std::string cache_dir;  // of compiled modules; empty: as the environment says
 };
 
 struct CheckArguments {

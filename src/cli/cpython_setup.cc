@@ -64,7 +64,9 @@ isolate::cpython::CPythonOptions CpythonOptions() {
 
 Result<std::unique_ptr<isolate::ScriptWorkerRuntime>> OpenCpythonWorkers(
     isolate::WorkerOptions options, std::uint64_t memory_bytes) {
-  CAISSON_ASSIGN(options.executable, FindIsolateProgram());
+  if (options.executable == isolate::WorkerOptions().executable) {
+    CAISSON_ASSIGN(options.executable, FindIsolateProgram());
+  }
   const isolate::cpython::CPythonOptions runtime = CpythonOptions();
   if (!isolate::cpython::HasArtifact(runtime)) {
     return Fail(errors::kWasmArtifact, "its artifact is not in " + runtime.directory +

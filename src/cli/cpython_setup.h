@@ -18,8 +18,9 @@ namespace caisson::cli {
 // The artifact's and the cache's places come from the environment.
 isolate::cpython::CPythonOptions CpythonOptions();
 
-// Jailed workers that host it, with `memory_bytes` for each script; starts none yet. Program,
-// arguments and memory of the options are set here. Fails with cli.isolate_missing, wasm.artifact.
+// Jailed workers that host it, with `memory_bytes` for each script; starts none yet. Arguments and
+// memory of the options are set here, and the program unless it names one. Fails with
+// cli.isolate_missing, wasm.artifact.
 Result<std::unique_ptr<isolate::ScriptWorkerRuntime>> OpenCpythonWorkers(
     isolate::WorkerOptions options, std::uint64_t memory_bytes);
 

@@ -20,7 +20,11 @@ constexpr std::uint64_t kMemoryBeside = 768u << 20;
 
 }  // namespace
 
-Result<std::string> FindIsolateProgram() {
+Result<std::string> FindIsolateProgram(const std::string& given) {
+  if (!given.empty()) {
+    if (access(given.c_str(), X_OK) == 0) return given;
+    return Fail(errors::kCliIsolateMissing, given + " is missing or cannot be executed");
+  }
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
@@ -35,8 +39,15 @@ Result<std::string> FindIsolateProgram() {
 
 Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArguments& arguments) {
   isolate::WorkerOptions options;
-  CAISSON_ASSIGN(options.executable, FindIsolateProgram());
+  CAISSON_ASSIGN(options.executable, FindIsolateProgram(arguments.program));
   options.arguments = WorkerWords(arguments.limits);
+  // Of two words for one variable the later one counts.
+  if (!arguments.data_dir.empty()) {
+    options.arguments.push_back("env:CAISSON_DATA_DIR=" + arguments.data_dir);
+  }
+  if (!arguments.cache_dir.empty()) {
+    options.arguments.push_back("env:CAISSON_CACHE_DIR=" + arguments.cache_dir);
+  }
   options.workers = static_cast<std::size_t>(arguments.workers);
   options.cgroup.memory_bytes = arguments.limits.memory_bytes + kMemoryBeside;
   if (arguments.allow_unjailed) options.allow_unjailed = jail::AllowUnjailed();
@@ -46,6 +57,7 @@ Result<std::unique_ptr<isolate::WorkerRuntime>> OpenIsolation(const IsolationArg
 Result<CpythonIsolation> CpythonIsolation::Open(const IsolationArguments& arguments,
                                                 std::stop_token stop) {
   isolate::WorkerOptions options;
+  CAISSON_ASSIGN(options.executable, FindIsolateProgram(arguments.program));
   options.workers = static_cast<std::size_t>(arguments.workers);
   if (arguments.allow_unjailed) options.allow_unjailed = jail::AllowUnjailed();
   CpythonIsolation isolation;

@@ -17,8 +17,9 @@
 
 namespace caisson::cli {
 
-// The path of caisson-isolate. Fails with cli.isolate_missing.
-Result<std::string> FindIsolateProgram();
+// The path of caisson-isolate: `given`, or beside this program when that is empty. Fails with
+// cli.isolate_missing.
+Result<std::string> FindIsolateProgram(const std::string& given = {});
 
 // MicroPython. Starts no process yet. Fails with cli.isolate_missing when caisson-isolate is not
 // there.
