@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "src"
-ORDER = ["cli", "api", "control", "runs", "vault", "graph", "host", "nodes", "block", "workflow", "python", "isolate", "machine",
+ORDER = ["capi", "cli", "api", "control", "runs", "vault", "graph", "host", "nodes", "block", "workflow", "python", "isolate", "machine",
          "agent", "wasm", "egress", "jail", "store", "http", "images", "os", "json", "base"]
 RANK = {name: rank for rank, name in enumerate(ORDER)}
 SIBLINGS_APART = {"isolate", "machine"}
