@@ -205,7 +205,7 @@ Result<json::Value> RunHostedStep(RunContext& context, Interrupt& interrupt, std
   return *std::move(given);
 }
 
-Result<Update> UpdateOf(json::Value value) {
+Result<Update> UpdateOf(const json::Value& value) {
   if (!value.is_object()) {
     return Fail(errors::kHostProtocol,
                 "the node host gave no object of state fields as the result of a node");

@@ -36,6 +36,6 @@ Result<json::Value> RunHostedStep(RunContext& context, Interrupt& interrupt, std
 
 // The state fields of what a host gave; other members are dropped, as the peer does. Fails with
 // host.protocol when it is no object, graph.node_failed when its node_results is none.
-Result<Update> UpdateOf(json::Value value);
+Result<Update> UpdateOf(const json::Value& value);
 
 }  // namespace caisson::graph

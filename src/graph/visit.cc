@@ -202,7 +202,7 @@ class Visitor {
   }
 
   Result<Update> UpdateFrom(json::Value result) const {
-    if (node_.kind == PlannedNode::Kind::kHosted) return UpdateOf(std::move(result));
+    if (node_.kind == PlannedNode::Kind::kHosted) return UpdateOf(result);
     if (node_.kind == PlannedNode::Kind::kNative && node_.native.type->writes_state) {
       return StateUpdate(std::move(result));
     }

@@ -152,7 +152,7 @@ Result<Message> DecodeLog(const json::Value& value) {
   return log;
 }
 
-std::string Body(json::Value message) { return json::Write(message).value_or("{}"); }
+std::string Body(const json::Value& message) { return json::Write(message).value_or("{}"); }
 
 Result<std::string> BodyOrFault(const json::Value& message) {
   auto body = json::Write(message);

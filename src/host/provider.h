@@ -53,7 +53,7 @@ class Waiter {
 
 struct Failure {
   Status status;
-  std::string error_type = {};  // the class of the exception that the node raised
+  std::string error_type;  // the class of the exception that the node raised
 };
 
 class Provider {

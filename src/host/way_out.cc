@@ -88,11 +88,10 @@ bool SendAll(int fd, std::string_view bytes) {
     const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EAGAIN) {
-      if (!AwaitReady(fd, POLLOUT, -1)) return false;
-    } else if (errno != EINTR) {
-      return false;
+      continue;
     }
+    if (count == 0 || (errno != EAGAIN && errno != EINTR)) return false;
+    if (errno == EAGAIN && !AwaitReady(fd, POLLOUT, -1)) return false;
   }
   return true;
 }
@@ -137,14 +136,17 @@ void Pass(int from, int to) {
   ::shutdown(from, SHUT_RD);
 }
 
-void PassBoth(int inside, int outside) {
+// False when there is no thread to be had.
+bool PassBoth(int inside, int outside) {
+  std::thread back;
   try {
-    std::thread back([=] { Pass(outside, inside); });
-    Pass(inside, outside);
-    back.join();
+    back = std::thread([=] { Pass(outside, inside); });
   } catch (const std::system_error&) {
-    // No thread to be had: the connection ends.
+    return false;
   }
+  Pass(inside, outside);
+  back.join();
+  return true;
 }
 
 }  // namespace
@@ -223,7 +225,7 @@ void WayOut::RunFlow(Flow& flow) {
   if (answer.empty()) {
     const int outside = flow.outside.get();
     const std::string_view rest = std::string_view(head).substr(head.find("\r\n\r\n") + 4);
-    if (SendAll(inside, kOpened) && SendAll(outside, rest)) PassBoth(inside, outside);
+    (void)(SendAll(inside, kOpened) && SendAll(outside, rest) && PassBoth(inside, outside));
   } else if (!head.empty()) {
     (void)SendAll(inside, answer);
   }
