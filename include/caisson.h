@@ -142,8 +142,8 @@ CAISSON_EXPORT char *caisson_resume(caisson_engine *engine, const char *run_id, 
                                     size_t answers_size, const char *options,
                                     caisson_cancel *cancel, caisson_on_event on_event, void *user);
 
-/* Calls one body of a code node: statements that return a value. It is checked as bodies of an IR are,
- * but that it may read any field of `self`; one that breaks a rule is refused ("diagnostics" beside the
+/* Calls one body of a code node: the statements of a function. It is checked as bodies of an IR are, but
+ * that it may read any field of `self`, and need not return anything (which gives null); one that breaks a rule is refused ("diagnostics" beside the
  * error). `inputs` is {"state": {}, "config": {}, "configurable": {}}, the last of which becomes
  * `self`. Options: node_id (for messages), limits (at most the engine's). Answers
  * {"ok": true, "outcome": {...}} with

@@ -10,6 +10,7 @@
 
 #include "capi/answer.h"
 #include "capi/stoppable_calls.h"
+#include "errors/body.h"
 #include "errors/library.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -47,6 +48,36 @@ std::vector<std::string> FieldsOf(std::string_view body) {
   const auto repeated = std::ranges::unique(fields);
   fields.erase(repeated.begin(), repeated.end());
   return fields;
+}
+
+// The indentation of the first line that holds code, which is that of all statements of the body.
+std::string_view IndentOf(std::string_view body) {
+  while (!body.empty()) {
+    const std::size_t code = body.find_first_not_of(" \t\f");
+    if (code == std::string_view::npos) return {};
+    if (body[code] != '\n' && body[code] != '\r' && body[code] != '#') return body.substr(0, code);
+    const std::size_t end = body.find_first_of("\r\n", code);
+    if (end == std::string_view::npos) return {};
+    body.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+bool OnlyLacksReturn(const std::vector<workflow::Diagnostic>& diagnostics) {
+  return std::ranges::all_of(diagnostics, [](const workflow::Diagnostic& each) {
+    return each.severity == workflow::Severity::kWarning || each.code == errors::kBodyNoReturn;
+  });
+}
+
+// That a body returns something is a rule for authors; one that does not gives None, as any
+// function.
+std::expected<workflow::RunnableBody, std::vector<workflow::Diagnostic>> Prepare(
+    const std::string& id, std::string_view body) {
+  workflow::CodeNode node{.id = id, .injected = FieldsOf(body), .body = std::string(body)};
+  auto runnable = workflow::PrepareBody(node);
+  if (runnable || !OnlyLacksReturn(runnable.error())) return runnable;
+  node.body.append("\n").append(IndentOf(body)).append("return None");
+  return workflow::PrepareBody(node);
 }
 
 Result<json::Value> Member(const json::Value& inputs, std::string_view name) {
@@ -131,11 +162,7 @@ Result<json::Object> Call(Engine& engine, const workflow::RunnableBody& body,
 
 json::Object CallBody(Engine& engine, std::string_view body, std::string_view inputs,
                       const CallOptions& options, const std::stop_token& stop) {
-  workflow::CodeNode node;
-  node.id = options.node_id;
-  node.injected = FieldsOf(body);
-  node.body = body;
-  const auto runnable = workflow::PrepareBody(node);
+  const auto runnable = Prepare(options.node_id, body);
   if (!runnable) return Refusal(runnable.error());
   auto answer = Call(engine, *runnable, inputs, options, stop);
   return answer ? *std::move(answer) : Failure(answer.error());

@@ -215,6 +215,8 @@ class Running(unittest.TestCase):
                 if kind == "raised":
                     self.assertEqual(told["outcome"]["error_type"], "ValueError")
                     self.assertEqual(told["outcome"]["traceback"][-1]["line"], 2)
+            for body in ("x = 1", "  x = 1  # end", "# nothing", "", "if 1:\n\tx = 1"):
+                self.assertIsNone(engine.call(body)["outcome"]["value"], body)
             self.assertEqual(engine.call("return [1]")["outcome"]["value"], [1])
             self.assertEqual(engine.call("return self.gone")["outcome"]["error_type"], "AttributeError")
 
