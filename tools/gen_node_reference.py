@@ -30,7 +30,8 @@ state gives it. `!` marks a field that has to be given. Fields that a type does 
 | files | FileUploadNode | a store from which people download |
 | items | GraphStoreAppendMessageNode | the long-term store of workflows; one message is added as one transaction |
 
-`caisson run` has a network and neither of the stores: a workflow that needs one is refused before it begins (`nodes.no_blobs`, `nodes.no_items`).
+`caisson run` has all three; both stores are in the database of runs ([runs.md](runs.md)). With `--durability none` it has neither of them: a
+workflow that needs one is refused before it begins (`nodes.no_blobs`, `nodes.no_items`).
 """
 
 
