@@ -171,5 +171,18 @@ TEST(Budget, ends_a_run_that_is_too_long_in_isolates) {
   EXPECT_EQ(result.error->code, errors::kGraphBudget);
 }
 
+TEST(NodePolicies, are_refused_for_nodes_that_do_not_exist) {
+  const Plan plan = *MakePlan(MakeGraph({Set("a/b", "{'x': 1}")}));
+  for (const char* path : {"a/b", "a", "", "a~1b/c", "a~1b:t/c"}) {
+    const auto result = graph::Run(
+        plan, J("{}"), Configured("{'nodes': {'" + std::string(path) + "': {'retry': {}}}}"), {});
+    ASSERT_FALSE(result.has_value()) << path;
+    EXPECT_EQ(result.error().code.name, errors::kGraphConfig.name);
+    EXPECT_NE(result.error().message.find("'" + std::string(path) + "'"), std::string::npos);
+  }
+  EXPECT_TRUE(
+      graph::Run(plan, J("{}"), Configured("{'nodes': {'a~1b': {'retry': {}}}}"), {}).has_value());
+}
+
 }  // namespace
 }  // namespace caisson::graph

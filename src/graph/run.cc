@@ -6,6 +6,7 @@
 
 #include "errors/graph.h"
 #include "graph/context.h"
+#include "graph/tool_plan.h"
 
 namespace caisson::graph {
 namespace {
@@ -67,9 +68,40 @@ Result<void> CheckRuntimes(const Plan& plan, const workflow::CodeRuntimes& runti
   return {};
 }
 
+// Whether a node goes by that path, as events name it; `graph_path` is where `graph` is.
+bool HasNode(const PlannedGraph& graph, std::string_view graph_path, std::string_view path) {
+  const auto is_within = [&](const std::string& place) {
+    return path.starts_with(place) && path.substr(place.size()).starts_with('/');
+  };
+  return std::ranges::any_of(graph.nodes, [&](const PlannedNode& node) {
+    const std::string own = JoinPath(graph_path, node.id);
+    if (own == path) return true;
+    if (node.graph != nullptr) return is_within(own) && HasNode(*node.graph, own, path);
+    if (node.native.tools == nullptr) return false;
+    const Toolbox& box = *node.native.tools;
+    for (std::size_t i = 0; i < box.tools.size(); ++i) {
+      const std::string place = ToolPath(graph_path, node.id, box.infos[i].name);
+      if (is_within(place) && HasNode(*box.tools[i].graph, place, path)) return true;
+    }
+    return false;
+  });
+}
+
+Result<void> CheckPolicies(const Plan& plan, const NodePolicies& policies) {
+  for (const auto& [path, policy] : policies.nodes) {
+    if (HasNode(plan.root(), "", path)) continue;
+    return Fail(errors::kGraphConfig,
+                "the run configuration: $.nodes names '" + path +
+                    "', which is no node of the workflow; a node within a subgraph goes by its "
+                    "path, such as outer/inner, one of a tool by agent:tool/inner");
+  }
+  return {};
+}
+
 Result<void> CheckStart(const Plan& plan, const RunConfig& config, const Services& services) {
   CAISSON_TRY(CheckRange(config.recursion_limit, kMaxRecursionLimit, "recursion_limit"));
   CAISSON_TRY(CheckRange(config.max_concurrency, kMaxConcurrency, "max_concurrency"));
+  CAISSON_TRY(CheckPolicies(plan, config.policies));
   return CheckRuntimes(plan, config.runtimes, services);
 }
 

@@ -96,4 +96,10 @@ Result<std::shared_ptr<const Toolbox>> PlanTools(const json::Array& markers,
   return std::shared_ptr<const Toolbox>(std::move(box));
 }
 
+std::string ToolPath(std::string_view graph_path, std::string_view node_id, std::string_view tool) {
+  std::string path(graph_path);
+  if (!path.empty()) path += '/';
+  return path.append(node_id).append(":").append(tool);
+}
+
 }  // namespace caisson::graph

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -27,6 +28,9 @@ struct Toolbox {
   std::vector<nodes::ToolInfo> infos;
   std::vector<PlannedTool> tools;
 };
+
+// Where the graph of a tool is, as events name it.
+std::string ToolPath(std::string_view graph_path, std::string_view node_id, std::string_view tool);
 
 using PlanGraph =
     std::function<Result<std::shared_ptr<const PlannedGraph>>(const workflow::Graph& graph)>;

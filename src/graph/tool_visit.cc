@@ -164,8 +164,7 @@ class ToolBatch {
     nodes::State state = ToolState(agent_.state, tool, run.arguments);
     CAISSON_TRY(hold.Take(Weigh(state)));
     ToolScope scope{[&](const Event& event) { TellVisit(run, event); }, &tokens_};
-    std::string path(agent_.graph_path);
-    path += (path.empty() ? "" : "/") + std::string(agent_.node_id) + ":" + name;
+    const std::string path = ToolPath(agent_.graph_path, agent_.node_id, name);
     int steps = 0;
     auto ran =
         RunGraph(context_, {*tool.graph, path, interrupt_, nullptr, &scope}, state, steps, nullptr);
