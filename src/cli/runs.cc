@@ -129,7 +129,12 @@ Result<json::Object> ReadAnswers(const RunsArguments& arguments, const graph::Pr
       return Fail(errors::kCliUsage, "--answer must be NODE=JSON, such as 'ask=\"yes\"'");
     }
     CAISSON_ASSIGN(json::Value value, ReadJsonArgument(text.substr(equals + 1), "--answer"));
-    answers.Set(text.substr(0, equals), std::move(value));
+    const std::string node = text.substr(0, equals);
+    if (answers.Contains(node)) {
+      return Fail(errors::kCliUsage, "the question of the node '" + node +
+                                         "' is answered twice; give it one --answer or --value");
+    }
+    answers.Set(node, std::move(value));
   }
   return answers;
 }
@@ -147,6 +152,13 @@ Result<LoadedSource> LoadWorkflow(const runs::Held& held) {
         loaded.diagnostics.empty() ? "" : ": " + loaded.diagnostics.front().message;
     return Fail(errors::kGraphOtherWorkflow, "the run's workflow is no longer accepted" + why);
   }
+  CAISSON_ASSIGN(const std::string hash, workflow::ContentId(*loaded.graph));
+  if (hash != held.record->run().workflow) {
+    return Fail(errors::kGraphOtherWorkflow,
+                "the workflow of the run " + held.record->run().id + " was " +
+                    held.record->run().workflow + ", but what the store has under that is " + hash +
+                    "; somebody changed the store, use a backup of it");
+  }
   source.graph = loaded.graph;
   return source;
 }
@@ -159,6 +171,7 @@ Result<ExitCode> GoOn(store::WorkflowStore& store, runs::Held held, const RunsAr
     CAISSON_ASSIGN(held.settings.document, ReadJsonArgument(*arguments.config, "--config"));
   }
   CAISSON_ASSIGN(const graph::RunConfig config, ConfigOf(held.settings, held.record->run().id));
+  if (arguments.config) CAISSON_TRY(held.record->Replace(held.settings));
   CAISSON_ASSIGN(const LoadedSource source, LoadWorkflow(held));
   workflow::CompileOptions options;
   options.runtimes = held.settings.runtimes;

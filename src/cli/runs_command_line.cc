@@ -39,6 +39,9 @@ Examples:
   caisson secrets list
   caisson secrets rotate-key --new-key @new.key)";
 
+// What a run can number.
+constexpr std::int64_t kMostEvents = 4'294'967'295;
+
 CLI::App* Action(CLI::App* runs, const char* name, const char* help) {
   CLI::App* command = runs->add_subcommand(name, help);
   command->set_help_flag("-h,--help", "Print this help and exit");
@@ -145,7 +148,7 @@ void AddShow(CLI::App* runs, const Shared& arguments, const Take& take) {
   CLI::App* command = Action(runs, "show", "Show one run: where it stands, its state, its error");
   AddId(command, arguments);
   command->add_option("--step", arguments->step, "The state after that many steps")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(CLI::Range(std::int64_t{0}, kMostEvents).description(""))
       ->type_name("N");
   AddStore(command, arguments->execution.record);
   Finish(command, arguments, RunsArguments::Action::kShow, take);
@@ -188,7 +191,7 @@ void AddFork(CLI::App* runs, const Shared& arguments, const Take& take) {
   AddId(command, arguments);
   command->add_option("--step", arguments->step, "After that many of its steps; 0: its start")
       ->required()
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(CLI::Range(std::int64_t{0}, kMostEvents).description(""))
       ->type_name("N");
   AddGoingOn(command, arguments);
   Finish(command, arguments, RunsArguments::Action::kFork, take);
@@ -198,7 +201,7 @@ void AddEvents(CLI::App* runs, const Shared& arguments, const Take& take) {
   CLI::App* command = Action(runs, "events", "Print a run's events, one JSON document a line");
   AddId(command, arguments);
   command->add_option("--after", arguments->after, "Only those with a higher sequence number (0)")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(CLI::Range(std::int64_t{0}, kMostEvents).description(""))
       ->type_name("N");
   command->add_flag("--follow", arguments->follow, "Wait for more until the run ends or waits");
   AddStore(command, arguments->execution.record);

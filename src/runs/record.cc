@@ -88,6 +88,18 @@ Result<void> Record::CheckClaim(store::WorkflowRows& rows) {
   return {};
 }
 
+Result<void> Record::Replace(const Settings& settings) {
+  const std::lock_guard lock(mutex_);
+  CAISSON_ASSIGN(run_.settings, json::Write(ToJson(settings)));
+  return store_.Write([&](store::WorkflowRows& rows) -> Result<void> {
+    CAISSON_TRY(CheckClaim(rows));
+    CAISSON_ASSIGN(auto row, rows.FindRun(run_.id));
+    if (!row) return {};
+    row->settings = run_.settings;
+    return rows.UpdateRun(*row);
+  });
+}
+
 Result<void> Record::Append(std::span<const graph::KeptEvent> events) {
   if (events.empty()) return {};
   store::RunEvents batch{static_cast<std::int64_t>(events.front().sequence),

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "graph/journal.h"
 #include "graph/progress.h"
+#include "runs/settings.h"
 #include "store/workflows.h"
 
 namespace caisson::runs {
@@ -41,6 +42,9 @@ class Record final : public graph::Journal {
   // Is stopped when the run is to be cancelled or is no longer ours.
   std::stop_token stop() const { return stop_.get_token(); }
 
+  // What the run goes on under from now on; undone with the rest of an attempt that appends
+  // nothing. Fails as Append does.
+  Result<void> Replace(const Settings& settings);
   // Fails with runs.taken when another process owns the run now, and as the store does.
   Result<void> Append(std::span<const graph::KeptEvent> events) override;
 

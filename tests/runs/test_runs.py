@@ -129,6 +129,9 @@ class Questions(RunsTest):
         self.assertEqual(refused.code, 2)
         self.assertIn("this one has 2", refused.stderr)
         self.assertEqual(self.list()[0]["status"], "interrupted")
+        twice = self.caisson("runs", "resume", run["id"], "--answer", "one=1", "--answer", "one=2")
+        self.assertEqual(twice.code, 2)
+        self.assertIn("the node 'one' is answered twice", twice.stderr)
         done = self.caisson("runs", "resume", run["id"], "--answer", "one=1", "--answer", "two=[2]", "-q")
         self.assertEqual(done.json()["node_results"], {"one": {"response": 1}, "two": {"response": [2]}})
 
@@ -205,6 +208,15 @@ class Records(RunsTest):
         self.assertEqual(out.read_text(), "a,b\n1,2\n")
         self.assertIn("runs.not_found", self.caisson("runs", "file", "atc_none").stderr)
 
+    def test_numbers_out_of_range_are_refused_in_words(self):
+        self.start()
+        [run] = self.list()
+        for arguments in (["show", run["id"], "--step", "-1"], ["fork", run["id"], "--step", "99999999999999999999"],
+                          ["events", run["id"], "--after", "-1"], ["events", run["id"], "--after", "4294967296"]):
+            refused = self.caisson("runs", *arguments)
+            self.assertEqual(refused.code, 2, refused.stderr)
+            self.assertIn("not in range 0 to 4294967295", refused.stderr)
+
     def test_rm_forgets(self):
         self.start()
         [run] = self.list()
@@ -258,6 +270,17 @@ class Processes(RunsTest):
         again = self.caisson("runs", "resume", run["id"], "--config", '{"budget": {"nodes": 20}}', "--report", "-q")
         self.assertEqual(again.json()["steps"], 19)  # the sixth visit was refused, yet counted
 
+    def test_a_configuration_that_was_replaced_holds_when_a_question_is_answered_later(self):
+        self.assertEqual(self.start(WORKFLOW, "--config", '{"budget": {"nodes": 1}}').code, 5)
+        [run] = self.list()
+        refused = self.caisson("runs", "resume", run["id"], "--config", '{"budget": {"nodes": 0}}')
+        self.assertIn("graph.config", refused.stderr)
+        raised = self.caisson("runs", "resume", run["id"], "--config", '{"budget": {"nodes": 20}}', "-q")
+        self.assertEqual(raised.code, 9, raised.stderr)
+        done = self.caisson("runs", "resume", run["id"], "--value", '"yes"', "-q")
+        self.assertEqual(done.code, 0, done.stderr)
+        self.assertEqual(done.json()["node_results"]["sent"]["answer"], "yes")
+
 
 class Faults(RunsTest):
     def test_a_file_that_is_no_store_is_refused(self):
@@ -275,6 +298,17 @@ class Faults(RunsTest):
         refused = self.caisson("runs", "list")
         self.assertEqual(refused.code, 6)
         self.assertIn("store.version", refused.stderr)
+
+    def test_a_workflow_that_was_changed_in_the_store_is_not_gone_on_with(self):
+        self.start()
+        [run] = self.list()
+        with sqlite3.connect(self.store) as database:
+            database.execute("UPDATE workflows SET ir = replace(ir, 'Send it?', 'Burn it?')")
+        database.close()
+        refused = self.caisson("runs", "resume", run["id"], "--value", "1")
+        self.assertEqual(refused.code, 3)
+        self.assertIn("graph.other_workflow", refused.stderr)
+        self.assertEqual(self.list()[0]["status"], "interrupted")
 
     def test_damaged_events_are_named(self):
         self.start()
