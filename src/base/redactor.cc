@@ -50,7 +50,10 @@ void AddEscapes(std::string_view character, std::size_t depth, Forms& forms) {
   constexpr std::string_view kLetters = "nrtbf";
   const char c = character.front();
   const std::string slash = Slashes(std::size_t{1} << (depth - 1));
-  AddCodeEscapes(CodePoint(character), slash, forms);
+  // Only the outer of several formats may be one that escapes it.
+  for (std::size_t outer = 0; outer < depth; ++outer) {
+    AddCodeEscapes(CodePoint(character), Slashes(std::size_t{1} << outer), forms);
+  }
   if (const std::size_t at = kControls.find(c); at != std::string_view::npos) {
     forms.push_back(slash + kLetters[at]);
   }

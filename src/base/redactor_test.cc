@@ -18,7 +18,8 @@ TEST(Redactor, finds_a_secret_in_the_forms_that_formats_give_it) {
        {"a\"\\x/7 é&\n😀", "a%22%5Cx%2F7+%C3%A9%26%0A%F0%9F%98%80",
         "a%22\\x/7%20%c3%a9&%0a%f0%9f%98%80", R"(a\"\\x/7 é&\n😀)",
         R"(a\"\\x\/7 \u00e9\u0026\n\ud83d\ude00)", R"(a\\\"\\\\x/7 \\u00E9&\\n\\uD83D\\uDE00)",
-        "a&quot;\\x/7 é&amp;\n😀", R"(a"\\x/7 \xe9&\x0a😀)"}) {
+        R"(a\\\"\\\\x/7 \u00e9&\\n\ud83d\ude00)", "a&quot;\\x/7 é&amp;\n😀",
+        R"(a"\\x/7 \xe9&\x0a😀)"}) {
     EXPECT_EQ(redactor.Redact("<" + std::string(form) + ">"), "<[[k]]>") << form;
   }
   EXPECT_EQ(redactor.Redact("a\"\\x/7 "), "a\"\\x/7 ");
