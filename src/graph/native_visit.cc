@@ -6,6 +6,7 @@
 #include "graph/delta_redaction.h"
 #include "graph/finite.h"
 #include "graph/hosted.h"
+#include "graph/redacted_stores.h"
 #include "graph/redaction.h"
 #include "graph/tool_visit.h"
 #include "graph/visit_network.h"
@@ -31,6 +32,8 @@ class VisitHost final : public nodes::Host {
         name_(name),
         state_(state),
         secrets_(secrets),
+        blobs_(context.services.blobs, secrets),
+        items_(context.services.items, secrets),
         deltas_(secrets,
                 [this](nodes::DeltaKind kind, const json::Value& data) { Show(kind, data); }),
         network_(context.services.network, visit.interrupt, context.services.stop) {}
@@ -55,12 +58,12 @@ class VisitHost final : public nodes::Host {
                 "the node sends requests, but this run has no network for its nodes");
   }
   Result<nodes::Blobs*> BlobStore() override {
-    if (context_.services.blobs != nullptr) return context_.services.blobs;
+    if (context_.services.blobs != nullptr) return &blobs_;
     return Fail(errors::kNodesNoBlobs,
                 "the node stores a file, but this run has no store for files");
   }
   Result<nodes::Items*> ItemStore() override {
-    if (context_.services.items != nullptr) return context_.services.items;
+    if (context_.services.items != nullptr) return &items_;
     return Fail(errors::kNodesNoItems, "the node uses the long-term store, but this run has none");
   }
   std::size_t StepCount() const override {
@@ -91,6 +94,8 @@ class VisitHost final : public nodes::Host {
   const std::string& name_;
   const nodes::State& state_;
   const SecretKeeper& secrets_;
+  RedactedBlobs blobs_;
+  RedactedItems items_;
   DeltaRedaction deltas_;
   VisitNetwork network_;
   std::size_t held_ = 0;  // the weight of what the steps gave

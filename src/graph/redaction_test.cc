@@ -5,6 +5,7 @@
 
 #include "graph/run.h"
 #include "graph/test_support.h"
+#include "nodes/memory_stores.h"
 
 namespace caisson::graph {
 namespace {
@@ -88,6 +89,29 @@ TEST(Redaction, HoldsForTheFormsThatNodesGiveToText) {
                                                  "['escape']}")}),
                                "{}", {}, services);
   EXPECT_EQ(Text(*html.state.Find("node_results")), R"({"a":{"result":"[[token]]"}})");
+}
+
+TEST(Redaction, HoldsForWhatIsKeptBeyondTheRun) {
+  StaticCredentials vault;
+  vault.Add("token", std::string(kCanary));
+  nodes::MemoryBlobs blobs;
+  nodes::MemoryItems items;
+  Services services;
+  services.credentials = &vault;
+  services.blobs = &blobs;
+  services.items = &items;
+  const RunResult result = RunIt(
+      MakeGraph(
+          {Native("a", "FileUploadNode", "{'content': 'x [[token]]', 'filename': '[[token]]'}"),
+           Native("b", "GraphStoreAppendMessageNode", "{'key': 'k', 'content': 'my [[token]]'}")},
+          {"a>b"}),
+      "{}", {}, services);
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_EQ(Text(items.All()).find(kCanary), std::string::npos);
+  EXPECT_NE(Text(items.All()).find("my [[token]]"), std::string::npos) << Text(items.All());
+  ASSERT_EQ(blobs.all().size(), 1u);
+  EXPECT_EQ(blobs.all().front().content, "x [[token]]");
+  EXPECT_EQ(blobs.all().front().name, "[[token]]");
 }
 
 }  // namespace
