@@ -126,7 +126,10 @@ Result<void> WriteNewKey(const std::string& path) {
   CAISSON_ASSIGN(const Key key, Key::Random());
   const os::UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid()) {
-    return Wrong("the key file " + path + " cannot be made: " + std::strerror(errno));
+    return Fail(
+        Status{.code = errors::kVaultKey,
+               .message = "the key file " + path + " cannot be made: " + std::strerror(errno),
+               .details = "name a file that does not exist yet, where you may write"});
   }
   std::string text = key.ToText() + "\n";
   const int error = os::WriteAll(file.get(), text);

@@ -76,6 +76,9 @@ Result<void> CheckValue(const std::string& kind, const json::Value& value) {
   if (!value.is_string() || value.as_string().empty()) {
     return WrongValue("a secret is a text that is not empty");
   }
+  if (!json::Write(value)) {
+    return WrongValue("a secret is text in UTF-8; give bytes of another kind as base64, say");
+  }
   if (value.as_string().size() > kMaxSecretBytes) {
     return WrongValue("a secret has at most " + std::to_string(kMaxSecretBytes) + " bytes");
   }

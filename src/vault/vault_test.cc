@@ -130,6 +130,7 @@ TEST_F(VaultTest, RefusesNamesAndValuesThatNoPlaceholderCouldHave) {
     EXPECT_EQ(vault.Put(name, "secret", "v").error().code, errors::kVaultValue) << name;
   }
   EXPECT_EQ(vault.Put("k", "secret", "").error().code, errors::kVaultValue);
+  EXPECT_EQ(vault.Put("k", "secret", "\xff\xfe").error().code, errors::kVaultValue);
   EXPECT_EQ(vault.Put("k", "secret", 5).error().code, errors::kVaultValue);
   EXPECT_EQ(vault.Put("k", "oauth", "text").error().code, errors::kVaultValue);
   EXPECT_EQ(vault.Put("k", "other", "text").error().code, errors::kVaultValue);

@@ -104,6 +104,13 @@ class Commands(SecretsTest):
             self.assertEqual(refused.code, 2)
             self.assertIn("vault.wrong_key", refused.stderr)
 
+    def test_a_key_file_that_is_there_is_kept(self):
+        before = self.key.read_text()
+        refused = self.caisson("secrets", "new-key", str(self.key))
+        self.assertEqual(refused.code, 2)
+        self.assertIn("name a file that does not exist yet", refused.stderr)
+        self.assertEqual(self.key.read_text(), before)
+
     def test_a_key_may_come_from_a_command_or_a_variable(self):
         self.set()
         self.env = {}
