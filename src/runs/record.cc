@@ -73,7 +73,16 @@ Result<void> Record::GiveUp(store::WorkflowRows& rows) {
   CAISSON_ASSIGN(auto row, rows.FindRun(run_.id));
   if (!row || row->owner != owner_) return {};
   if (!has_begun_ && !before_) return rows.DeleteRun(run_.number);
+  const bool was_cancelled = row->cancel;
   if (!has_begun_) *row = *before_;
+  // Somebody was told that it would be stopped.
+  if (!has_begun_ && was_cancelled) {
+    row->status = "cancelled";
+    row->cancel = false;
+    row->questions.clear();
+    row->updated_at = Now();
+    row->ended_at = row->updated_at;
+  }
   row->owner.clear();
   return rows.UpdateRun(*row);
 }

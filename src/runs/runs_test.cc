@@ -218,6 +218,16 @@ TEST_F(RunsTest, CancelWhatNobodyRuns) {
   EXPECT_EQ(result->status, graph::RunStatus::kInterrupted);
 }
 
+TEST_F(RunsTest, CancelOneThatWasTakenButHasNotGoneOn) {
+  ASSERT_TRUE(Start(Line({Native("ask", "HumanInputNode", "{}")}), "one").has_value());
+  {
+    const auto held = runs_->Claim("one");
+    ASSERT_TRUE(held.has_value());
+    EXPECT_EQ(*runs_->Cancel("one"), false);
+  }
+  EXPECT_EQ(StatusOf("one"), "cancelled");
+}
+
 TEST_F(RunsTest, AskTheProcessThatRunsToStop) {
   std::thread canceller([&] {
     while (!runs_->Find("slow") || runs_->Find("slow")->status != "running") {
