@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,6 +40,13 @@ Result<std::string> ReadKeyFile(const std::string& path) {
   const os::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) {
     return Wrong("the key file " + path + " cannot be read: " + std::strerror(errno));
+  }
+  struct stat info{};
+  if (fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 077u) != 0) {
+    return Fail(Status{.code = errors::kVaultKey,
+                       .message = "others than its owner may use the key file " + path,
+                       .details = "chmod 600 it; if others may have read it, make a new key and "
+                                  "change to that (caisson secrets rotate-key)"});
   }
   std::string text(kMaxText, '\0');
   std::size_t have = 0;

@@ -151,6 +151,10 @@ TEST_F(VaultTest, ReadsItsKeyFromAnyPlace) {
   for (const char* place : {"env:VAULT_TEST_NONE", "@/nowhere", "cmd:exit 3", "cmd:echo short"}) {
     EXPECT_EQ(ReadKey(place).error().code, errors::kVaultKey) << place;
   }
+  ASSERT_EQ(chmod(file.c_str(), 0640), 0);
+  EXPECT_EQ(ReadKey("@" + file).error().code, errors::kVaultKey);
+  EXPECT_EQ(ReadKey("@" + file).error().message,
+            "others than its owner may use the key file " + file);
   // A key itself is no place, and is not repeated.
   EXPECT_EQ(ReadKey(text).error().message.find(text), std::string::npos);
 }
