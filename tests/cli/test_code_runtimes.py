@@ -36,8 +36,12 @@ def optional(path, otherwise):
 
 
 class CodeRuntimes(unittest.TestCase):
-    def report(self, *arguments, stdin=b"", env=None):
+    def report(self, *arguments, stdin=b"", env=None, answers=()):
         result = caisson("run", *arguments, "-q", "--report", stdin=stdin, env=env)
+        for answer in answers:
+            self.assertEqual(result.code, 9, result.stderr)
+            # The run goes on in the runtime that it was begun with.
+            result = caisson("runs", "resume", result.json()["run_id"], "--value", json.dumps(answer), "-q", "--report")
         self.assertEqual(result.code, 0, result.stderr)
         return result.json()
 
@@ -47,10 +51,14 @@ class CodeRuntimes(unittest.TestCase):
                 arguments = [f"{folder}/workflow.py", "--input", f"@{folder}/input.json",
                              *optional(folder / "arguments.json", [])]
                 env = optional(folder / "environment.json", {})
-                reports = [self.report(*arguments, "--runtime", name, env=env) for name in ("micropython", "cpython")]
+                answers = optional(folder / "answers.json", [])
+                reports = [self.report(*arguments, "--runtime", name, env=env, answers=answers)
+                           for name in ("micropython", "cpython")]
                 for report, name in zip(reports, ("micropython", "cpython")):
                     self.assertLessEqual(set(report["runtimes"].values()), {name})
                     report["state"].pop("config")
+                    for message in report["state"]["messages"]:
+                        message.pop("id")
                 self.assertEqual(reports[0]["state"], reports[1]["state"])
 
     def test_each_node_runs_where_it_was_told(self):
