@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runs/runs.h"
 
-#include <limits>
 #include <utility>
 
 #include "errors/graph.h"
@@ -15,7 +14,6 @@ namespace caisson::runs {
 namespace {
 
 constexpr std::int64_t kBatches = 256;  // read at once
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 bool IsActive(const store::WorkflowRun& row) {
   if (row.owner.empty()) return false;
