@@ -41,6 +41,7 @@ std::string Seal(const Key& key, std::string_view text, std::string_view belongs
 }
 
 Result<std::string> Unseal(const Key& key, std::string_view sealed, std::string_view belongs_to) {
+  if (sealed.empty()) return NotOurs();
   std::vector<unsigned char> bytes(sealed.size());
   std::size_t length = 0;
   if (sodium_base642bin(bytes.data(), bytes.size(), sealed.data(), sealed.size(), nullptr, &length,
