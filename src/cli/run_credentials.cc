@@ -14,8 +14,6 @@
 namespace caisson::cli {
 namespace {
 
-constexpr std::size_t kMaxSecretBytes = 1u << 20;
-
 Result<std::string> ReadSecret(const CredentialArgument& argument) {
   if (argument.from_environment) {
     const char* value = std::getenv(argument.place.c_str());
@@ -24,7 +22,7 @@ Result<std::string> ReadSecret(const CredentialArgument& argument) {
                                                       "': the environment variable " +
                                                       argument.place + " is not set");
   }
-  auto text = ReadFile(argument.place, kMaxSecretBytes);
+  auto text = ReadFile(argument.place, vault::kMaxSecretBytes);
   if (!text) {
     return Fail(errors::kCliCredentialUnreadable,
                 "credential '" + argument.name + "': " + text.error().message);
