@@ -44,12 +44,6 @@ std::string TextOf(const json::Value* value) {
 
 }  // namespace
 
-store::Milliseconds Now() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 Record::Record(store::WorkflowStore& store, store::WorkflowRun run,
                std::optional<store::WorkflowRun> before, graph::Progress progress,
                std::size_t snapshot_bytes)

@@ -21,7 +21,7 @@
 namespace caisson::runs {
 
 inline constexpr store::Milliseconds kLease = 30'000;
-store::Milliseconds Now();  // since 1970, UTC
+using store::Now;
 
 class Record final : public graph::Journal {
  public:

@@ -17,6 +17,7 @@
 namespace caisson::store {
 
 using Milliseconds = std::int64_t;  // since 1970, UTC
+Milliseconds Now();
 
 struct Workflow {
   std::string hash;  // of the IR's canonical bytes

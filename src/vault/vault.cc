@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -19,16 +18,12 @@
 namespace caisson::vault {
 namespace {
 
+using store::Now;
+
 constexpr std::string_view kCheck = "caisson vault";
 constexpr std::string_view kCheckOf = "the vault's key";
 constexpr std::string_view kOauth = "oauth";
 constexpr std::array<std::string_view, 3> kTokens = {"access_token", "refresh_token", "expires_at"};
-
-store::Milliseconds Now() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string BelongsTo(const store::Secret& secret) {
   return "caisson secret 1\n" + secret.id + "\n" + secret.kind;
